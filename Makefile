@@ -1,0 +1,33 @@
+# `make demo` and `make test` do all their set-up on a fresh machine.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench clean
+.DELETE_ON_ERROR:
+
+# torch first and pinned: any other way of asking for it may bring gigabytes of GPU libraries.
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/python examples/demo.py
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/parity.py
+	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/loading.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
