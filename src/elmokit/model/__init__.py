@@ -1,1 +1,19 @@
-"""."""
+"""The network: token encoder, projected LSTMs of both directions, mixes of the layers. Knows torch alone."""
+
+from elmokit.model.bilm import BiLM
+from elmokit.model.char_cnn import CharCNN
+from elmokit.model.config import BiLMConfig, CharCNNConfig, WordConfig
+from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
+from elmokit.model.mix import ScalarMix
+
+__all__ = [
+    "BiLM",
+    "BiLMConfig",
+    "BiLSTMLayer",
+    "CharCNN",
+    "CharCNNConfig",
+    "LayerState",
+    "Packing",
+    "ScalarMix",
+    "WordConfig",
+]

@@ -1,0 +1,161 @@
+"""A projected LSTM layer of both directions, over packed batches.
+
+Shapes: B sentences, S tokens of all sentences, N cell, P projection. A leading axis of 2 is
+the direction: 0 forward, 1 backward.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.model.config import BiLMConfig
+
+# The gates' input half is one product for as many tokens as fit in this many numbers (256 MB in float32).
+_GATE_NUMBERS = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How sentences that lie one after another are laid out step by step, longest sentence first.
+
+    Step t holds the t-th token of every sentence that has one, so that no step works on padding. Backward,
+    each sentence is read from its own last token, which gives the same step sizes.
+
+    Attributes:
+        order: (B,) the sentences by falling length.
+        step_sizes: number of sentences that are still running, for each step.
+        index: (2, S) which token stands at a packed place, forward and backward.
+        inverse: (2, S) at which packed place a token stands.
+    """
+
+    order: Tensor
+    step_sizes: list[int]
+    index: Tensor
+    inverse: Tensor
+
+    @classmethod
+    def of(cls, lengths: Tensor) -> "Packing":
+        """Lay out sentences of these lengths.
+
+        Example:
+            >>> packing = Packing.of(torch.tensor([1, 3]))
+            >>> packing.step_sizes, packing.index.tolist()
+            ([2, 1, 1], [[1, 0, 2, 3], [3, 0, 2, 1]])
+        """
+        lengths = lengths.cpu()
+        order = torch.argsort(lengths, descending=True, stable=True)  # (B,)
+        longest = int(lengths.max()) if len(lengths) else 0
+        counts = torch.bincount(lengths, minlength=longest + 1)  # (longest + 1,) sentences of each length
+        sizes = len(lengths) - counts.cumsum(0)[:-1]  # (longest,)
+        step = torch.repeat_interleave(torch.arange(longest), sizes)  # (S,)
+        row = order[torch.arange(len(step)) - (sizes.cumsum(0) - sizes)[step]]  # (S,)
+        ends = lengths.cumsum(0)  # (B,)
+        index = torch.stack([(ends - lengths)[row] + step, ends[row] - 1 - step])  # (2, S)
+        return cls(order, sizes.tolist(), index, torch.argsort(index, dim=1))
+
+
+@dataclass(frozen=True)
+class LayerState:
+    """Where one layer stands: hidden (2, B, P), cell (2, B, N)."""
+
+    hidden: Tensor
+    cell: Tensor
+
+    def rows(self, index: Tensor) -> "LayerState":
+        """The state of the sentences `index`, in that order."""
+        return LayerState(self.hidden[:, index], self.cell[:, index])
+
+
+class BiLSTMLayer(nn.Module):
+    """One layer of both directions, which share nothing but the loop.
+
+        z = W_x x_t + W_h h_{t-1} + b,   z = [i, f, j, o]
+        c_t = clip(σ(f + forget_bias) · c_{t-1} + σ(i) · tanh(j), ± cell_clip)
+        h_t = clip(W_p (σ(o) · tanh(c_t)), ± projection_clip)
+
+    The output is h_t; no peepholes (FORMATS of bilm-tf and AllenNLP; Sak et al. 2014).
+    """
+
+    def __init__(self, config: BiLMConfig) -> None:
+        super().__init__()
+        cell, dim = config.cell_dim, config.projection_dim
+        self.config = config
+        self.input_weight = nn.Parameter(torch.empty(2, 4 * cell, dim))
+        self.state_weight = nn.Parameter(torch.empty(2, 4 * cell, dim))
+        self.bias = nn.Parameter(torch.zeros(2, 4 * cell))
+        self.projection = nn.Parameter(torch.empty(2, dim, cell)) if config.projection else None
+        if self.bias.device.type != "meta":
+            for weight in self.parameters():
+                if weight.dim() == 3:
+                    for direction in weight:
+                        nn.init.xavier_uniform_(direction)
+
+    def start(self, batch: int) -> LayerState:
+        """The zero state of `batch` sentences."""
+        return LayerState(
+            self.bias.new_zeros(2, batch, self.config.projection_dim),
+            self.bias.new_zeros(2, batch, self.config.cell_dim),
+        )
+
+    def forward(self, x: Tensor, step_sizes: list[int], state: LayerState) -> tuple[Tensor, LayerState]:
+        """Run both directions over a packed batch.
+
+        Args:
+            x: (2, S, P) packed inputs.
+            step_sizes: sentences still running at each step, falling; their sum is S.
+            state: where the sentences start, longest first.
+
+        Returns:
+            (2, S, P) packed outputs, and the state after each sentence's own last token.
+        """
+        hidden, cell = state.hidden, state.cell
+        outputs: list[Tensor] = []
+        finished: list[LayerState] = []
+        for gates in self._gate_inputs(x, step_sizes):  # (2, b, 4N), b sentences running
+            running = gates.shape[1]
+            if running < hidden.shape[1]:
+                finished.append(LayerState(hidden[:, running:], cell[:, running:]))
+                hidden, cell = hidden[:, :running], cell[:, :running]
+            hidden, cell = self._step(gates, hidden, cell)
+            outputs.append(hidden)
+        finished.append(LayerState(hidden, cell))
+        finished.reverse()  # the longest sentences stopped last
+        end = LayerState(
+            torch.cat([s.hidden for s in finished], dim=1), torch.cat([s.cell for s in finished], dim=1)
+        )
+        return torch.cat(outputs, dim=1) if outputs else torch.empty_like(x), end
+
+    def _gate_inputs(self, x: Tensor, step_sizes: list[int]) -> Iterator[Tensor]:
+        """W_x x + b of each step, formed by one product for as many steps as memory allows."""
+        cell = self.config.cell_dim
+        shift = self.bias.new_zeros(4, cell)
+        shift[1] = self.config.forget_bias
+        bias = (self.bias + shift.flatten()).unsqueeze(1)  # (2, 1, 4N)
+        most = max(1, _GATE_NUMBERS // (8 * cell))
+        start = 0
+        while step_sizes:
+            count, total = 1, step_sizes[0]
+            while count < len(step_sizes) and total + step_sizes[count] <= most:
+                total += step_sizes[count]
+                count += 1
+            block = x[:, start : start + total]  # (2, block, P)
+            gates = torch.baddbmm(bias, block, self.input_weight.transpose(1, 2))  # (2, block, 4N)
+            yield from torch.split(gates, step_sizes[:count], dim=1)
+            step_sizes, start = step_sizes[count:], start + total
+
+    def _step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """One time step: (2, b, 4N), (2, b, P), (2, b, N) → the new hidden and cell."""
+        config = self.config
+        gates = torch.baddbmm(gates, hidden, self.state_weight.transpose(1, 2))  # (2, b, 4N)
+        i, f, j, o = gates.chunk(4, dim=-1)  # (2, b, N) each
+        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(j)
+        if config.cell_clip is not None:
+            cell = cell.clamp(-config.cell_clip, config.cell_clip)
+        hidden = torch.sigmoid(o) * torch.tanh(cell)  # (2, b, N)
+        if self.projection is not None:
+            hidden = hidden @ self.projection.transpose(1, 2)  # (2, b, P)
+            if config.projection_clip is not None:
+                hidden = hidden.clamp(-config.projection_clip, config.projection_clip)
+        return hidden, cell
