@@ -1,1 +1,7 @@
-"""."""
+"""Files ↔ model: one module per format; `load_model` decides which."""
+
+from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
+from elmokit.formats.load import bundled_names, load_model
+from elmokit.formats.save import save_model
+
+__all__ = ["ModelBundle", "Softmax", "SoftmaxFile", "bundled_names", "load_model", "save_model"]

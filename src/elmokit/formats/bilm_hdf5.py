@@ -1,7 +1,7 @@
 """Weights in bilm-tf's HDF5 layout: what AllenNLP, bilm-tf and simple_elmo read.
 
-The layout stands in one table (`_entries`), which reading and writing share. Nothing is read before every name,
-shape and stored size has been compared with the options, so a file that lies about its size costs no memory.
+The layout stands in one table (`_entries`), which reading and writing share. Nothing is read before every
+name, shape and stored size has been compared with the options: a file that lies about its size costs nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,44 +28,77 @@ _MAX_COMPRESSION = 20  # trained weights hardly compress; a dataset that unpacks
 
 @dataclass(frozen=True)
 class _Entry:
-    """One dataset of the file and the tensor (or the part `index` of it) that it fills."""
+    """One dataset of the file and the tensors that it fills.
+
+    Attributes:
+        name, shape: of the dataset.
+        keys: our tensors; most datasets fill one, an LSTM's kernel two.
+        to_ours: the dataset's content → (len(keys), …).
+        to_file: the inverse.
+        direction: which part of our tensors it fills, when they hold both directions.
+    """
 
     name: str
     shape: tuple[int, ...]
-    key: str
+    keys: tuple[str, ...]
     to_ours: Callable[[Tensor], Tensor]
     to_file: Callable[[Tensor], Tensor]
-    index: int | None = None
+    direction: int | None = None
+
+    def tensors(self, state: dict[str, Tensor]) -> list[Tensor]:
+        """The tensors of `state` that it fills, or their part of the one direction."""
+        tensors = [state[key] for key in self.keys]
+        return tensors if self.direction is None else [tensor[self.direction] for tensor in tensors]
 
 
-def _same(x: Tensor) -> Tensor:
-    return x
+def _add_axis(x: Tensor) -> Tensor:
+    return x[None]
 
 
-def _transposed(x: Tensor) -> Tensor:
-    return x.T
+def _drop_axis(x: Tensor) -> Tensor:
+    return x[0]
+
+
+def _matrix_to_ours(x: Tensor) -> Tensor:
+    return x.T[None]  # (in, out) → (1, out, in)
+
+
+def _matrix_to_file(x: Tensor) -> Tensor:
+    return x[0].T
 
 
 def _conv_to_ours(x: Tensor) -> Tensor:
-    return x[0].permute(2, 1, 0)  # (1, width, E, number) → (number, E, width)
-
-
-def _conv_to_file(x: Tensor) -> Tensor:
-    return x.permute(2, 1, 0)[None]
+    return x.permute(0, 3, 2, 1)  # (1, width, E, number) → (1, number, E, width): its own inverse
 
 
 def _swap_gates(x: Tensor) -> Tensor:
-    """(…, 4N) i, j, f, o ↔ i, f, j, o."""
-    return x.unflatten(-1, (4, -1))[..., _OUR_GATES, :].flatten(-2)
+    """(…, 4N) i, j, f, o ↔ i, f, j, o: its own inverse."""
+    return x.view(*x.shape[:-1], 4, -1)[..., _OUR_GATES, :].flatten(-2)
+
+
+def _bias_to_ours(x: Tensor) -> Tensor:
+    return _swap_gates(x)[None]
+
+
+def _bias_to_file(x: Tensor) -> Tensor:
+    return _swap_gates(x[0])
 
 
 def _kernel_to_ours(x: Tensor) -> Tensor:
-    """(2P, 4N), rows of the input then of the state → (2, 4N, P)."""
-    return _swap_gates(x).unflatten(0, (2, -1)).transpose(1, 2)
+    """(2P, 4N), rows of the input and then of the state → (2, 4N, P)."""
+    return _swap_gates(x).view(2, -1, x.shape[1]).transpose(1, 2)
 
 
 def _kernel_to_file(x: Tensor) -> Tensor:
     return _swap_gates(x.transpose(1, 2).flatten(0, 1))
+
+
+# How a dataset's content becomes ours, and back.
+_PLAIN = (_add_axis, _drop_axis)
+_MATRIX = (_matrix_to_ours, _matrix_to_file)
+_CONVOLUTION = (_conv_to_ours, _conv_to_ours)
+_BIAS = (_bias_to_ours, _bias_to_file)
+_KERNEL = (_kernel_to_ours, _kernel_to_file)
 
 
 def _entries(config: BiLMConfig, cell_path: str) -> Iterator[_Entry]:
@@ -73,37 +106,35 @@ def _entries(config: BiLMConfig, cell_path: str) -> Iterator[_Entry]:
     yield from _encoder_entries(config)
     cell, dim = config.cell_dim, config.projection_dim
     for layer in range(config.num_layers):
+        key = f"layers.{layer}."
+        kernels = (key + "input_weight", key + "state_weight")
         for direction in range(2):
             path = cell_path.format(direction=direction, layer=layer)
-            key = f"layers.{layer}."
-            yield _Entry(f"{path}/W_0", (2 * dim, 4 * cell), key + "kernel", _kernel_to_ours, _kernel_to_file, direction)
-            yield _Entry(f"{path}/B", (4 * cell,), key + "bias", _swap_gates, _swap_gates, direction)
+            yield _Entry(f"{path}/W_0", (2 * dim, 4 * cell), kernels, *_KERNEL, direction)
+            yield _Entry(f"{path}/B", (4 * cell,), (key + "bias",), *_BIAS, direction)
             if config.projection:
-                name = f"{path}/W_P_0"
-                yield _Entry(name, (cell, dim), key + "projection", _transposed, _transposed, direction)
+                yield _Entry(f"{path}/W_P_0", (cell, dim), (key + "projection",), *_MATRIX, direction)
 
 
 def _encoder_entries(config: BiLMConfig) -> Iterator[_Entry]:
-    encoder = config.encoder
+    encoder, dim = config.encoder, config.projection_dim
     if not isinstance(encoder, CharCNNConfig):
-        yield _Entry("embedding", (encoder.num_words, config.projection_dim), "encoder.weight", _same, _same)
+        yield _Entry("embedding", (encoder.num_words, dim), ("encoder.weight",), *_PLAIN)
         return
-    linear = partial(_Entry, to_ours=_transposed, to_file=_transposed)
-    plain = partial(_Entry, to_ours=_same, to_file=_same)
     size, filters = encoder.embedding_dim, encoder.num_filters
-    yield plain("char_embed", (encoder.num_characters, size), "encoder.embedding.weight")
+    yield _Entry("char_embed", (encoder.num_characters, size), ("encoder.embedding.weight",), *_PLAIN)
     for i, (width, number) in enumerate(encoder.filters):
         key = f"encoder.convolutions.{i}."
-        yield _Entry(f"CNN/W_cnn_{i}", (1, width, size, number), key + "weight", _conv_to_ours, _conv_to_file)
-        yield plain(f"CNN/b_cnn_{i}", (number,), key + "bias")
+        yield _Entry(f"CNN/W_cnn_{i}", (1, width, size, number), (key + "weight",), *_CONVOLUTION)
+        yield _Entry(f"CNN/b_cnn_{i}", (number,), (key + "bias",), *_PLAIN)
     for i in range(encoder.num_highway):
         for theirs, ours in (("carry", "gate"), ("transform", "transform")):
             key = f"encoder.highways.{i}.{ours}."
-            yield linear(f"CNN_high_{i}/W_{theirs}", (filters, filters), key + "weight")
-            yield plain(f"CNN_high_{i}/b_{theirs}", (filters,), key + "bias")
+            yield _Entry(f"CNN_high_{i}/W_{theirs}", (filters, filters), (key + "weight",), *_MATRIX)
+            yield _Entry(f"CNN_high_{i}/b_{theirs}", (filters,), (key + "bias",), *_PLAIN)
     if encoder.projection:
-        yield linear("CNN_proj/W_proj", (filters, config.projection_dim), "encoder.projection.weight")
-        yield plain("CNN_proj/b_proj", (config.projection_dim,), "encoder.projection.bias")
+        yield _Entry("CNN_proj/W_proj", (filters, dim), ("encoder.projection.weight",), *_MATRIX)
+        yield _Entry("CNN_proj/b_proj", (dim,), ("encoder.projection.bias",), *_PLAIN)
 
 
 _MANY_CELLS = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
@@ -203,7 +234,8 @@ def _check_stored(path: Path, dataset: Any) -> None:  # noqa: ANN401 (h5py has n
     least = dataset.nbytes if dataset.chunks is None else dataset.nbytes // _MAX_COMPRESSION - 4096
     if dataset.dtype.kind != "f" or dataset.external or stored < least:
         raise ModelFileError(
-            f"{path}: {dataset.name} declares {dataset.nbytes:,} bytes of {dataset.dtype} and stores {stored:,}; "
+            f"{path}: {dataset.name} declares {dataset.nbytes:,} bytes of {dataset.dtype}, "
+            f"the file stores {stored:,}; "
             "the file is damaged or not a weights file: get it again"
         )
 
@@ -217,23 +249,13 @@ def _read_checked(path: Path, file: Any, config: BiLMConfig, entries: list[_Entr
         try:
             file[entry.name].read_direct(array)
         except OSError as error:
-            raise ModelFileError(f"{path}: {entry.name} cannot be read ({error}); get the file again") from error
-        ours = entry.to_ours(torch.from_numpy(array))
-        for target, part in zip(_targets(entry, state), ours if _is_kernel(entry) else [ours], strict=True):
+            raise ModelFileError(
+                f"{path}: {entry.name} cannot be read ({error}); get the file again"
+            ) from error
+        for target, part in zip(entry.tensors(state), entry.to_ours(torch.from_numpy(array)), strict=True):
             target.copy_(part)
     model.load_state_dict(state, assign=True)
     return model.eval()
-
-
-def _is_kernel(entry: _Entry) -> bool:
-    return entry.key.endswith("kernel")
-
-
-def _targets(entry: _Entry, state: dict[str, Tensor]) -> list[Tensor]:
-    """The tensors (or their part for one direction) that an entry stands for; a kernel is two of ours."""
-    stem = entry.key.removesuffix("kernel")
-    keys = [stem + "input_weight", stem + "state_weight"] if _is_kernel(entry) else [entry.key]
-    return [state[key] if entry.index is None else state[key][entry.index] for key in keys]
 
 
 def write_weights(model: BiLM, path: Path) -> None:
@@ -246,9 +268,8 @@ def write_weights(model: BiLM, path: Path) -> None:
     state = model.state_dict()
     with h5py.File(path, "w") as file:
         for entry in _entries(model.config, _MANY_CELLS):
-            parts = _targets(entry, state)
-            ours = torch.stack(parts) if _is_kernel(entry) else parts[0]
-            file.create_dataset(entry.name, data=entry.to_file(ours.cpu().float()).contiguous().numpy())
+            ours = torch.stack(entry.tensors(state)).cpu().float()
+            file.create_dataset(entry.name, data=entry.to_file(ours).contiguous().numpy())
 
 
 def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile:
@@ -256,8 +277,8 @@ def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> So
     shape = shapes["softmax/W"]
     if len(shape) != 2 or shape[1] != dim or shapes["softmax/b"] != shape[:1]:
         raise ModelFileError(
-            f"{path}: softmax/W is {list(shape)} and softmax/b {list(shapes['softmax/b'])}, expected [words, {dim}] "
-            "and [words]; it belongs to another model: take it out of the folder"
+            f"{path}: softmax/W is {list(shape)} and softmax/b {list(shapes['softmax/b'])}, "
+            f"expected [words, {dim}] and [words]; it belongs to another model: take it out of the folder"
         )
     return SoftmaxFile(shape[0], partial(_read_softmax, path))
 

@@ -20,7 +20,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class SoftmaxFile:
-    """A softmax that is read only when asked for: it is often larger than the model, and embedding needs none."""
+    """A softmax that is read when asked for: it is often larger than the model, and embedding needs none."""
 
     num_words: int
     read: Callable[[], Softmax]
@@ -51,8 +51,8 @@ class ModelBundle:
         size = None if self.vocabulary is None else len(self.vocabulary)
         if not isinstance(encoder, CharCNNConfig) and size is None:
             raise ModelFileError(
-                f"{self.source}: a model of {encoder.num_words} word vectors needs the vocabulary that names them; "
-                "put the vocab.txt that came with it into the same folder"
+                f"{self.source}: a model of {encoder.num_words} word vectors needs the vocabulary that names "
+                "them; put the vocab.txt that came with it into the same folder"
             )
         wanted = self.softmax.num_words if self.softmax is not None else None
         if not isinstance(encoder, CharCNNConfig):

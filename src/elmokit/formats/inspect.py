@@ -1,8 +1,8 @@
 """What a file is, by its first bytes, in words for messages."""
 
+import json
 from pathlib import Path
 from typing import Any, Literal
-import json
 
 from elmokit.errors import ModelFileError
 

@@ -9,8 +9,9 @@ from elmokit.model.config import refuse_unknown_keys
 
 # Read by nobody at prediction time, but present in published files.
 _TRAINING_KEYS = (
-    "bidirectional", "dropout", "all_clip_norm_val", "n_epochs", "n_train_tokens", "batch_size", "n_tokens_vocab",
-    "unroll_steps", "n_negative_samples_batch", "learning_rate", "sample_softmax", "share_embedding_softmax", "reverse",
+    "bidirectional", "dropout", "all_clip_norm_val", "n_epochs", "n_train_tokens", "batch_size",
+    "n_tokens_vocab", "unroll_steps", "n_negative_samples_batch", "learning_rate", "sample_softmax",
+    "share_embedding_softmax", "reverse",
 )  # fmt: skip
 _LSTM_KEYS = ("dim", "projection_dim", "n_layers", "cell_clip", "proj_clip", "use_skip_connections")
 _CHAR_KEYS = (

@@ -21,7 +21,7 @@ _COMMON = "dr prof nr vol etc vs cf ca fig tel max min st"
 _ABBREVIATIONS = {
     "en": """
         mr mrs ms messrs mmes rev hon sr jr gen col capt lt sgt cmdr adm maj sen rep gov pres supt
-        jan feb apr jun jul aug sep sept oct nov dec
+        mon tue tues wed thu thur thurs fri jan feb apr jun jul aug sep sept oct nov dec
         inc corp co ltd bros assn ave blvd rd dept hwy mt ft univ
         eg ie viz al nos pp ed eds est approx ext misc avg govt ph.d m.d cent
         calif mass tenn conn fla mich minn neb okla wis ariz ark ala colo

@@ -7,62 +7,119 @@ without its neighbours, so results can be kept: most pieces of a text are old ac
 Every alternative is possessive or bounded, so that the time stays linear whatever is fed in.
 """
 
-from functools import partial
 from typing import Final
 
 import regex
 
+from elmokit.text.clitics import Clitics, clitics_of
 from elmokit.text.languages import abbreviations
 from elmokit.text.tokens import Token
 
 # What str.isspace says, which is a little more than the \s of regex.
 SPACE: Final = r"\s\x1c-\x1f"
-# Characters that are words by themselves; the last are marks of length and voice, in no script of their own.
+# Characters that are words by themselves; the last four are marks of length and voice, of no one script.
 CJK: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc\uff70\uff9e\uff9f"
 
-_compile = partial(regex.compile, flags=regex.VERBOSE | regex.VERSION1)
-
 _CHUNK = regex.compile(rf"[^{SPACE}]++", regex.VERSION1)
-# Letters with their marks, digits, joiners and soft hyphens.
-_W = rf"[\p{{L}}\p{{M}}\p{{N}}_\u00ad\u200c\u200d--[{CJK}]]"
-_APOSTROPHE = "['’]"
+_W = rf"[\p{{L}}\p{{M}}\p{{N}}_\u00ad\u200c\u200d--[{CJK}]]"  # letters, marks, digits, joiners, soft hyphens
+_URL_CHARACTER = r"""[^\s<>"“”()\[\]{}]"""
+_NOT_URL_END = r"(?<! [.,;:!?'’…] )"
+_EMOJI_MODIFIER = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"
+_ENDINGS = "com|org|net|edu|gov|mil|info|biz|uk|io|de|fr|tv|html?|php|pdf|docx?|xlsx?|pptx?|txt|jpe?g|png|gif|zip|exe"
 
-_PATTERN = r"""
+_WEB = rf"""
     # URLs, with brackets only in pairs and without the punctuation of the sentence
-    (?: (?:https?|ftp|file)://  | www\. )
-        (?: [^\s<>"“”()\[\]{}] | \([^\s<>"()]*+\) )* (?<! [.,;:!?'’…] )
+    (?: (?:https?|ftp|file):// | www\. ) (?: {_URL_CHARACTER} | \([^\s<>"()]*+\) )* {_NOT_URL_END}
     # e-mail addresses
-    | [\w.+%-]{1,64}+ @ \w[\w-]{0,62}+ (?: \.\w[\w-]{0,62}+ ){0,8}+
-    # host names and files
-    | (?<![\w.]) \w[\w-]{0,62}+ (?: \.\w[\w-]{0,62}+ ){0,8} \.
-      (?: com|org|net|edu|gov|mil|info|biz|co\.uk|io|de|fr|tv|html?|php|pdf|docx?|xlsx?|pptx?|txt|jpe?g|png|gif|zip|exe )
-      (?![\w@]) (?: /[^\s<>"“”()\[\]{}]* (?<! [.,;:!?'’…] ) )?
+    | [\w.+%-]{{1,64}}+ @ \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{0,8}}+
+    # dotted names of three parts or more; host names and file names
+    | (?<![\w.]) \p{{Ll}}{{2}}[\w-]{{0,62}}+ (?: \.\p{{Ll}}[\w-]{{0,62}}+ ){{2,8}}+ (?![\w@.])
+    | (?<![\w.]) \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{1,4}} (?<= \.(?i:{_ENDINGS}) ) (?![\w@-])
+      (?: /{_URL_CHARACTER}* {_NOT_URL_END} )?
+"""
+_SIGNS = rf"""
     # mentions and hashtags
-    | (?<![\w&]) [@\#] [\p{L}_]\w*+
+    (?<![\w&]) [@\#] [\p{{L}}_]\w*+
     # emoticons
-    | [<>]?[:;=][-'’^o]?(?: [)(\]\[}{|\\*]++ | [DPpOoSs3/]++(?!\w) ) (?![/\w])
-    | (?<!\w)(?: <3++ | [xX]D++ | \^[_.]?\^ | -[_.]++- | [oO][_.][oO] | T[_.]T ) (?!\w)
+    | [<>]?[:;=][-'’^]?[)(\]\[|\\]++ (?![/\w])
+    | (?<!\w)(?: [:;=][-'’^]?[DPpOoSs3/]++ | <3++ | [xX]D++ | \^[_.]?\^ | -[_.]++- | [oO][_.][oO] | T[_.]T ) (?![/\w])
     # emoji, with their joiners, skins and flags
-    | \p{RI}\p{RI}
+    | \p{{RI}}\p{{RI}}
     | [\d\#*]\ufe0f?\u20e3
-    | [\p{Extended_Pictographic}--[©®™\d\#*]] [\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*+
-      (?: \u200d\p{Extended_Pictographic}[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*+ )*+ [\U000e0020-\U000e007f]*+
+    | [\p{{Extended_Pictographic}}--[©®™\d\#*]] {_EMOJI_MODIFIER}*+
+      (?: \u200d\p{{Extended_Pictographic}}{_EMOJI_MODIFIER}*+ )*+ [\U000e0020-\U000e007f]*+
     # runs: dots, dashes, stops, and lines drawn with signs
-    | \.{2,}+ | …++ | [-‐‑–—]{2,}+ | [!?]++ | ([=_*~+\#^|<>,`])\1++ | ''
-    # numbers: times, dates, telephones, decimals and thousands
-    | CLITIC_ALONE
-    | (?<![\p{L}\d]) \d{1,4}[/.]\d{1,2}[/.]\d{2,4} (?![\d\p{L}])
-    | (?<![\p{L}\d]) \d{1,2}/\d{1,2} (?![\d\p{L}])
-    | (?<![\p{L}\d-]) (?:\d{1,4}-)?\d{3}-\d{4} (?![\d\p{L}-])
-    | (?<![\p{L}\d]) \d++(?::\d\d)++ UNIT
-    | (?<![\p{L}\d]) (?: \d++ (?:[.,]\d++)*+ | (?<!\d)[.]\d++ ) UNIT
-    # abbreviations
-    | (?<!\p{L}) (?: \p{L}\. ){2,}+
-    | (?<!\p{L}) \p{Lu}\. (?=$|[^\p{L}\p{N}.])
-    | (?<!\p{L}) (?i: ABBREVIATIONS )\. (?![\p{L}\p{N}.])
-    # words
-    | (?<!W) \p{Lu}++&\p{Lu}++ (?!W)
-    | WORD
-    | [CJK]\p{M}*+
-    | [^\s]\p{M}*+
+    | \.{{2,}}+ | …++ | [-‐‑–—]{{2,}}+ | [!?]++ | \.[!?]++ | (?P<sign>[=_*~+\#^|<>,`])(?P=sign)++ | '' | ’’
+"""
+_FALLBACK = rf"[{CJK}]\p{{M}}*+ | [^{SPACE}]\p{{M}}*+"
+
+
+class RuleTokenizer:
+    """Tokens by rules; see `make_tokenizer`.
+
+    Args:
+        language: A code of `LANGUAGES` whose clitics and abbreviations to know, or None for none.
+    """
+
+    _MAX_KEPT = 65_536  # pieces; the store is emptied when full
+    _MAX_KEPT_LENGTH = 48
+
+    def __init__(self, language: str | None) -> None:
+        self._clitics = clitics_of(language)
+        alternatives = [_WEB, _SIGNS, _numbers(self._clitics), _words(language, self._clitics), _FALLBACK]
+        self._pattern = regex.compile(" | ".join(alternatives), regex.VERBOSE | regex.VERSION1)
+        self._kept: dict[str, list[str]] = {}
+
+    def __call__(self, text: str) -> list[Token]:
+        """Cut a text into tokens."""
+        tokens = []
+        for match in _CHUNK.finditer(text):
+            chunk = match.group()
+            start = match.start()
+            for piece in self._kept.get(chunk) or self._cut(chunk):
+                end = start + len(piece)
+                tokens.append(Token(piece, start, end))
+                start = end
+        return tokens
+
+    def _cut(self, chunk: str) -> list[str]:
+        """Cut a piece between blanks, and keep the result."""
+        pieces = []
+        if chunk.isascii() and chunk.isalpha():
+            pieces = self._clitics.cut(chunk)  # the most frequent case needs no pattern
+        else:
+            for match in self._pattern.finditer(chunk):
+                pieces += self._clitics.cut(match.group()) if match.lastgroup == "word" else [match.group()]
+        if len(chunk) <= self._MAX_KEPT_LENGTH:
+            if len(self._kept) >= self._MAX_KEPT:
+                self._kept.clear()
+            self._kept[chunk] = pieces
+        return pieces
+
+
+def _numbers(clitics: Clitics) -> str:
+    """Write the pattern of dates, telephones, times, decimals and thousands."""
+    # In most languages a number is bound to a word by a hyphen: "15-jährig".
+    free = rf"(?! {_W} )" if clitics.hyphens else rf"(?! -?{_W} )"
+    end = rf"(?: {free} | (?= (?i:{clitics.units}) (?!{_W}) ) )"
+    begin = rf"(?<! {_W} | {_W}['’] )"
+    return rf"""
+    {begin} (?: \d{{1,4}}/\d{{1,2}}/\d{{2,4}} | \d{{1,4}}-\d{{1,2}}-\d{{2,4}} | \d{{1,2}}/\d{{1,2}} ) (?! [/-]?\d | {_W} )
+    | {begin} (?<! \d- ) (?: \d{{1,4}}- ){{0,2}}\d{{3}}-\d{{4}} (?! -\d | {_W} )
+    | (?: {clitics.alone} ) (?! {_W} ) (?<! {_W}['’].*+ )
+    | {begin} (?: \d++ (?: :\d\d )++ | \d++ (?: [.,]\d++ )*+ | (?<!\.)\.\d++ ) {end}
+"""
+
+
+def _words(language: str | None, clitics: Clitics) -> str:
+    """Write the pattern of abbreviations and words."""
+    known = "|".join(regex.escape(word) for word in sorted(abbreviations(language), key=len, reverse=True))
+    begin = rf"(?<! {_W} )"
+    word = rf"{_W}++ (?: ['’`´]\p{{L}}++ )*+" if clitics.hyphens else rf"{_W}++ (?: [-‐‑'’]{_W}++ )*+"
+    return rf"""
+    {begin} (?: (?: \p{{L}}\. ){{2,}}+ (?!{_W}) | (?: \p{{L}}\. )++\p{{L}} (?! {_W} ) )
+    | {begin} \p{{Lu}}\. (?! {_W} )
+    | {begin} (?i: {known} )\. (?! {_W} )
+    | {begin} \p{{Lu}}++ & \p{{Lu}}++ (?! {_W} )
+    | (?P<word> (?: {begin} (?i: {clitics.prefixes} )-(?={_W}) )? {word} )
 """

@@ -1,7 +1,7 @@
 """Files of computed embeddings: HDF5 as AllenNLP wrote it, npz, Parquet, Arrow, and npy for sentence vectors.
 
-None of these formats survives a killed process, so rows first go to a `Spool` (a folder of small finished parts
-beside the target), which can be resumed, and are packed into the target at the end.
+None of these formats survives a killed process, so rows first go to a `Spool` (a folder of small finished
+parts beside the target), which can be resumed, and are packed into the target at the end.
 """
 
 from elmokit.vector_files.rows import Layout, Row

@@ -3,8 +3,8 @@
 Beside `OUT` stands the folder `OUT.part/`:
 
 * `job.json`: the settings of the job;
-* `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts, a JSON line of text, tokens and offsets for each
-  row, and the rows' numbers one after another in the file's dtype;
+* `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts, a JSON line of text, tokens and offsets
+  for each row, and the rows' numbers one after another in the file's dtype;
 * `open.jsonl`, `open.vectors`: the part being written. It counts only once it is renamed, the `.jsonl` last;
 * `open.packed`: the file being packed at the end, which is then renamed to `OUT`.
 """
@@ -33,8 +33,8 @@ _FORMAT_VERSION = 1
 class Spool:
     """Rows on their way into `target`.
 
-    Use it as a context: leaving it, by an error or Ctrl-C too, finishes the open part. Even after a `kill -9` at most
-    the open part is lost (32 MB or 10 seconds of work).
+    Use it as a context: leaving it, by an error or Ctrl-C too, finishes the open part. Even a `kill -9` costs
+    no more than the open part (32 MB or 10 seconds of work).
 
     Args:
         target: The file to be made; its ending decides the format.
@@ -61,7 +61,7 @@ class Spool:
         overwrite: bool = False,
     ) -> None:
         self.target = target
-        self.folder = target.with_name(f"{target.name}.part")
+        self.folder = self.folder_of(target)
         self.num_rows = 0
         self._ending = check_ending(target)
         self._layout = layout
@@ -83,6 +83,11 @@ class Spool:
                 self._start_job(job)
             self._num_parts = len(self._parts())
         self.num_rows = sum(1 for _ in self.texts())
+
+    @staticmethod
+    def folder_of(target: Path) -> Path:
+        """Return the folder of the spool for `target`."""
+        return target.with_name(f"{target.name}.part")
 
     def texts(self) -> Iterator[str]:
         """Give the text of each row of the finished parts, in order."""
@@ -118,8 +123,9 @@ class Spool:
                 values = row.vectors.astype(self._layout.dtype)
             except FloatingPointError:
                 raise DataError(
-                    f"sentence {self.num_rows} ({row.text[:40]!r}) has a value of {np.abs(row.vectors).max():g}, float16 "
-                    "ends at 65504; begin anew with dtype float32 (--dtype float32 --overwrite)"
+                    f"sentence {self.num_rows} ({row.text[:40]!r}) has a number of size "
+                    f"{np.abs(row.vectors).max():g}, float16 ends at 65504; "
+                    "begin anew with dtype float32 (--dtype float32 --overwrite)"
                 ) from None
         index = {"text": row.text, "tokens": row.tokens, "offsets": row.offsets}
         data = (json.dumps(index).encode() + b"\n", values.tobytes())
@@ -156,6 +162,8 @@ class Spool:
         # After a full disk the open part cannot be finished either; it is dropped, the finished ones stay.
         with contextlib.suppress(OSError):
             self._finish_part()
+            if self.num_rows == 0:  # nothing to resume, so nothing to stand in the way of the next run
+                _delete_spool(self.folder)
 
     def _path(self, name: str) -> Path:
         return self.folder / name
@@ -210,7 +218,7 @@ class Spool:
         except OSError as error:
             kept = f"what is done so far is kept in {self.folder}: run again with resume=True (--resume)"
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                todo = f"free some room (packing needs as much again as the spool), or choose fewer layers or float16; {kept}"
+                todo = f"free some room (packing needs as much again as the spool takes); {kept}"
             elif self.folder.exists():
                 todo = kept
             else:

@@ -1,6 +1,7 @@
 """The file formats, one writer each: rows in, one whole file out, one row in memory at a time."""
 
 import importlib.util
+import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,20 +17,19 @@ from elmokit.vector_files.rows import Layout, Row
 class _SentenceIndex:
     """AllenNLP's `sentence_to_index`: JSON {sentence: "number"}.
 
-    The text is built as it comes, not from a dict, which would need several times the memory of the corpus.
-    A repeated sentence so makes a repeated key, of which JSON readers keep the last, as AllenNLP did.
+    The JSON is written as the sentences come, since a dict of them would take several times their size. So a
+    repeated sentence is a repeated key, of which JSON readers keep the last, as AllenNLP did.
     """
 
     def __init__(self) -> None:
-        self._json = bytearray(b"{")
+        self._json = io.BytesIO()  # its value can be had without a copy
 
     def add(self, text: str, number: int) -> None:
-        separator = ", " if number else ""
-        self._json += f'{separator}{json.dumps(text)}: "{number}"'.encode()
+        self._json.write(f'{", " if number else "{"}{json.dumps(text)}: "{number}"'.encode())
 
     def finish(self) -> bytes:
-        self._json += b"}"
-        return bytes(self._json)
+        self._json.write(b"}" if self._json.tell() else b"{}")
+        return self._json.getvalue()
 
 
 def _write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
@@ -43,7 +43,7 @@ def _write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> 
 
 
 def _write_npz(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
-    """Write the same keys as the HDF5 file; `sentence_to_index` is a byte string, so that it takes no pickle."""
+    """Write the same keys as in HDF5; `sentence_to_index` is a byte string, which takes no pickle."""
     index = _SentenceIndex()
     with zipfile.ZipFile(path, "w") as archive:
 

@@ -1,0 +1,325 @@
+"""The main job: text in, the vectors of its tokens out.
+
+    text → tokens → distinct tokens → token vectors (each computed once) → length-sorted batches → all layers
+
+A sentence's vectors depend on the sentence alone, unless the embedder was made `stateful`.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elmokit.errors import ConfigError
+from elmokit.formats import ModelBundle, load_model, save_model
+from elmokit.model import BiLM, CharCNNConfig, LayerState, ScalarMix
+from elmokit.sentence import Floats, Pooling, Sentence
+from elmokit.text import Token, TokenizerSpec, is_cut, make_tokenizer, tokens_from_list
+from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+from elmokit.type_vectors import TypeVectors
+
+logger = logging.getLogger(__name__)
+
+Text = str | Sequence[str]  # running text, or its tokens
+
+# Sentences are sorted by length within this many batches: enough that those of a batch are of like length,
+# and few enough that a window's results fit in memory (50 MB for the small shape, 200 MB for the original).
+_WINDOW_BATCHES = 4
+
+
+def load(
+    path: str | Path,
+    weights: str | Path | None = None,
+    *,
+    device: str = "cpu",
+    stateful: bool = False,
+    tokenizer: TokenizerSpec | str | None = None,
+    batch_tokens: int = 4096,
+) -> "Embedder":
+    """Open a model, whatever its format.
+
+    Args:
+        path: a folder, an options file, a zip, or the name of a bundled model.
+        weights: the weights, where they do not lie beside the options.
+        device: "cpu", "cuda", … or "auto" for the fastest there is.
+        stateful: carry the LSTM's state over calls as the old systems do; see `Embedder`.
+        tokenizer: instead of the model's own: a spec, or "name" or "name:language".
+        batch_tokens: about how many tokens go through the network at once.
+    """
+    if isinstance(tokenizer, str):
+        name, _, language = tokenizer.partition(":")
+        tokenizer = TokenizerSpec(name=name, language=language or None)
+    return Embedder(
+        load_model(path, weights),
+        device=device,
+        stateful=stateful,
+        tokenizer=tokenizer,
+        batch_tokens=batch_tokens,
+    )
+
+
+class Embedder:
+    """A model ready to embed.
+
+    With `stateful=True` row k of each `embed` call goes on from where row k of the call before it stopped, as
+    AllenNLP and bilm-tf do with the rows of a batch; `stream` is then a call for each sentence, and `reset`
+    clears. Without it every sentence starts from zero. One embedder serves one thread at a time.
+
+    Args:
+        bundle: the model, from `elmokit.formats.load_model`.
+        device, stateful, tokenizer, batch_tokens: see `load`.
+        mix: how `vectors` come from `layers`; the average when not given. A layer norm takes its statistics
+            from the sentence alone.
+    """
+
+    def __init__(
+        self,
+        bundle: ModelBundle,
+        *,
+        device: str = "cpu",
+        stateful: bool = False,
+        tokenizer: TokenizerSpec | None = None,
+        mix: ScalarMix | None = None,
+        batch_tokens: int = 4096,
+    ) -> None:
+        if batch_tokens < 1:
+            raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
+        self.bundle = bundle
+        self.device = _device(device)
+        self.model: BiLM = bundle.model.to(self.device).eval()
+        self.tokenizer_spec = tokenizer or bundle.tokenizer
+        self.mix = (mix or ScalarMix.average(self.model.num_outputs)).to(self.device).eval()
+        self.stateful = stateful
+        self.batch_tokens = batch_tokens
+        self._tokenize = make_tokenizer(self.tokenizer_spec)
+        self._type_vectors = TypeVectors(self.model, bundle.vocabulary)
+        self._state: list[LayerState] | None = None
+        self._warned_of_cut = False
+
+    @property
+    def num_layers(self) -> int:
+        """L + 1, the layers of each token, the token layer among them."""
+        return self.model.num_outputs
+
+    @property
+    def dim(self) -> int:
+        """2P, the numbers of each vector."""
+        return self.model.config.output_dim
+
+    def reset(self) -> None:
+        """Forget the carried state: the next call starts from zero."""
+        self._state = None
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as an elmokit folder."""
+        save_model(self.bundle, folder)
+
+    @overload
+    def embed(self, texts: str) -> Sentence: ...  # type: ignore[overload-overlap]  # a str is an Iterable too
+    @overload
+    def embed(self, texts: Iterable[Text]) -> list[Sentence]: ...
+    def embed(self, texts: str | Iterable[Text]) -> Sentence | list[Sentence]:
+        """Embed one text, or many.
+
+        Args:
+            texts: a string is one sentence; of a list (or any iterable) each item is one: a string that will
+                be tokenised, or a list of tokens that will be taken as they are.
+
+        Returns:
+            A Sentence for a string, else a list of them in the order given.
+        """
+        if isinstance(texts, str):
+            return self._embed_call([self._prepare(texts)])[0]
+        _refuse_unless(texts, Iterable, "a text or a list of texts")
+        if self.stateful:  # one call is one batch, whose rows carry the state
+            return self._embed_call([self._prepare(text) for text in texts])
+        if isinstance(texts, list | tuple):
+            _warn_of_one_sentence(texts)
+        return list(self.stream(texts))
+
+    def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
+        """Embed any number of texts in order, holding only a few batches at a time."""
+        if self.stateful:
+            for text in texts:
+                yield from self._embed_call([self._prepare(text)])
+            return
+        window: list[_Prepared] = []
+        tokens = 0
+        for text in texts:
+            window.append(self._prepare(text))
+            tokens += window[-1].length
+            if tokens >= _WINDOW_BATCHES * self.batch_tokens:
+                yield from self._embed_call(window)
+                window, tokens = [], 0
+        yield from self._embed_call(window)
+
+    def encode(self, texts: Iterable[Text], *, pooling: Pooling = "mean") -> Floats:
+        """One vector per text, (n, 2P); see `Sentence.pool`."""
+        if isinstance(texts, str):
+            raise ConfigError(
+                "expected a list of texts, found one string; pass [text], or embed(text).pool()"
+            )
+        rows = [sentence.pool(pooling) for sentence in self.stream(texts)]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
+
+    def _prepare(self, text: Text) -> "_Prepared":
+        if isinstance(text, str):
+            return _Prepared(text, self._tokenize(text))
+        _refuse_unless(text, Sequence, "a string or a list of tokens")
+        return _Prepared(" ".join(map(str, text)), tokens_from_list(text))
+
+    @torch.inference_mode()
+    def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
+        """Embed sentences by batches of like length and give them back in order."""
+        results: dict[int, Sentence] = {}
+        for rows in _batches([prepared.length for prepared in window], self.batch_tokens):
+            batch = [window[row] for row in rows]
+            results.update(zip(rows, self._embed_batch(batch, rows), strict=True))
+        return [results[row] for row in range(len(window))]
+
+    def _embed_batch(self, batch: list["_Prepared"], rows: list[int]) -> Iterator[Sentence]:
+        tokens = list(chain.from_iterable(prepared.with_boundaries() for prepared in batch))
+        lengths = torch.tensor([prepared.length for prepared in batch])
+        state = self._state_of(rows) if self.stateful else None
+        layers, end = self.model(self._type_vectors(tokens), lengths, state)  # (L+1, S, 2P)
+        if self.stateful:
+            self._carry(rows, end)
+        vectors = self._mix(layers, lengths.tolist())  # (S, 2P)
+        yield from self._split(batch, layers.cpu().numpy(), vectors.cpu().numpy())
+
+    def _split(self, batch: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
+        start = 0
+        for prepared in batch:
+            end = start + prepared.length - 1
+            yield Sentence(
+                text=prepared.text,
+                tokens=[token.text for token in prepared.tokens],
+                offsets=[(token.start, token.end) for token in prepared.tokens],
+                # Copies: a view of one sentence would keep its whole batch in memory.
+                layers=np.ascontiguousarray(layers[:, start + 1 : end]),
+                vectors=np.ascontiguousarray(vectors[start + 1 : end]),
+                boundaries=np.ascontiguousarray(layers[:, [start, end]]),
+                cut=self._cut(prepared.tokens),
+            )
+            start = end + 1
+
+    def _mix(self, layers: Tensor, lengths: list[int]) -> Tensor:
+        if self.mix.layer_norm is None:
+            mixed: Tensor = self.mix(layers)
+            return mixed
+        parts = []
+        for sentence in torch.split(layers, lengths, dim=1):  # (L+1, T+2, 2P)
+            counted = torch.ones(sentence.shape[1], dtype=torch.bool, device=layers.device)
+            counted[[0, -1]] = self.mix.counts_boundaries or sentence.shape[1] == 2
+            parts.append(self.mix(sentence, counted))
+        return torch.cat(parts)
+
+    def _state_of(self, rows: list[int]) -> list[LayerState]:
+        """The carried state of these rows; rows that were not there before start from zero."""
+        if self._state is None:
+            self._state = self.model.start(0)
+        missing = max(rows) + 1 - self._state[0].cell.shape[1]
+        if missing > 0:
+            grown = zip(self._state, self.model.start(missing), strict=True)
+            self._state = [
+                LayerState(torch.cat([a.hidden, b.hidden], dim=1), torch.cat([a.cell, b.cell], dim=1))
+                for a, b in grown
+            ]
+        index = torch.tensor(rows, device=self.device)
+        return [layer.rows(index) for layer in self._state]
+
+    def _carry(self, rows: list[int], end: list[LayerState]) -> None:
+        assert self._state is not None
+        for carried, new in zip(self._state, end, strict=True):
+            carried.hidden[:, rows] = new.hidden
+            carried.cell[:, rows] = new.cell
+
+    def _cut(self, tokens: list[Token]) -> list[int]:
+        encoder = self.model.config.encoder
+        if not isinstance(encoder, CharCNNConfig):
+            return []
+        longest = encoder.max_characters
+        # A character has at most four bytes, so most tokens need no second look.
+        cut = [
+            i
+            for i, token in enumerate(tokens)
+            if 4 * len(token.text) > longest - 2 and is_cut(token.text, max_characters=longest)
+        ]
+        if cut and not self._warned_of_cut:
+            self._warned_of_cut = True
+            logger.warning(
+                "a token has more than %d bytes, of which the model reads the first %d only: %.60r… "
+                "(Sentence.cut lists such tokens; this is said once)",
+                longest - 2,
+                longest - 2,
+                tokens[cut[0]].text,
+            )
+        return cut
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A sentence on its way: its text and tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    @property
+    def length(self) -> int:
+        """Tokens, `<S>` and `</S>`."""
+        return len(self.tokens) + 2
+
+    def with_boundaries(self) -> Iterator[str]:
+        yield BEGIN_SENTENCE_TOKEN
+        for token in self.tokens:
+            yield token.text
+        yield END_SENTENCE_TOKEN
+
+
+def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
+    """The sentences by falling length, as many to a batch as the budget allows (one at least)."""
+    batch: list[int] = []
+    total = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if batch and total + lengths[row] > batch_tokens:
+            yield batch
+            batch, total = [], 0
+        batch.append(row)
+        total += lengths[row]
+    if batch:
+        yield batch
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used here ({reason}); use 'cpu' or 'auto'") from error
+    return device
+
+
+def _refuse_unless(value: object, kind: type, expected: str) -> None:
+    if not isinstance(value, kind) or isinstance(value, bytes):
+        raise ConfigError(f"expected {expected}, found {type(value).__name__} {value!r:.60}")
+
+
+def _warn_of_one_sentence(texts: Sequence[Any]) -> None:
+    """A list of words is most likely one sentence that should have been wrapped in another list."""
+    words = (isinstance(text, str) and text and not any(map(str.isspace, text)) for text in texts)
+    if len(texts) > 2 and all(words):
+        warnings.warn(
+            f"each of these {len(texts)} words is taken as a sentence of its own ({texts[0]!r}, …); "
+            "for one sentence given by its tokens pass [tokens]",
+            stacklevel=3,
+        )

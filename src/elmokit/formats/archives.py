@@ -1,0 +1,55 @@
+"""Unpacking a zip that may be hostile: sizes and names are checked before a byte is written."""
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from elmokit.errors import ModelFileError
+
+_MAX_RATIO = 50  # weights hardly compress, text about four times
+_SLACK = 1024 * 1024  # small text files may compress better than that
+_MAX_FILES = 1000
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """A temporary folder with the archive's files, gone when the block ends.
+
+    Raises:
+        ModelFileError: it is damaged, would unpack to far more than its size, or names a file outside.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="elmokit-") as folder:
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            _check(path, members)
+            for info in members:
+                _extract(archive, info, Path(folder))
+            yield Path(folder)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise ModelFileError(f"{path}: the zip archive is damaged ({error}); get it again") from error
+
+
+def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    for info in members:
+        place = PurePosixPath(info.filename.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+            raise ModelFileError(f"{path}: refused: {info.filename!r} in it leads outside of the archive")
+        if info.flag_bits & 1:
+            raise ModelFileError(f"{path}: {info.filename!r} in it is encrypted; unpack it yourself first")
+    total, size = sum(info.file_size for info in members), path.stat().st_size
+    if total > _MAX_RATIO * size + _SLACK or len(members) > _MAX_FILES:
+        raise ModelFileError(
+            f"{path}: refused: {size:,} bytes would unpack to {total:,} in {len(members)} files, "
+            "which no model does; unpack it yourself if you trust it and load the folder"
+        )
+
+
+def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> None:
+    target = folder / PurePosixPath(info.filename.replace("\\", "/"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # zipfile stops at the declared size and compares the checksum, so a lying header is a BadZipFile.
+    with archive.open(info) as source, target.open("wb") as sink:
+        shutil.copyfileobj(source, sink, 1 << 20)

@@ -1,0 +1,180 @@
+"""From a path to a model: what it is, is decided by content and not by file name."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from elmokit.errors import ModelFileError
+from elmokit.formats import archives, bilm_hdf5, native
+from elmokit.formats.bundle import ModelBundle, SoftmaxFile
+from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.options import looks_like_options
+from elmokit.text import TokenizerSpec, Vocabulary
+
+BUNDLED = Path(__file__).parent.parent / "models"
+
+# What published models were trained on is not in their files; our rules split as Moses and the treebanks do.
+_UNRECORDED = TokenizerSpec(name="rules")
+
+
+def bundled_names() -> list[str]:
+    """Names of the models that came with the package."""
+    return sorted(config.parent.name for config in BUNDLED.glob("*/config.json"))
+
+
+def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBundle:
+    """Read a model.
+
+    Args:
+        path: a folder, an options file, a weights file that lies beside its options, a zip of these, or the
+            name of a bundled model.
+        weights: the weights, when they lie apart from the options or are not the only ones beside them.
+
+    Raises:
+        ModelFileError, ConfigError: what was found is no model, is damaged, or does not fit together.
+    """
+    place = _find(path)
+    weights = None if weights is None else Path(weights)
+    if weights is not None and not weights.is_file():
+        raise ModelFileError(f"weights {weights}: expected a file, it is {describe_file(weights)}")
+    if place.is_dir():
+        return _load_folder(place, None, weights)
+    kind = file_kind(place)
+    if kind == "zip":
+        return _load_zip(place, weights)
+    if kind == "hdf5" and weights is None:
+        return _load_folder(place.parent, None, place)
+    if kind == "json":
+        data = read_json(place)
+        if native.looks_native(data) and weights is None:
+            return native.read_native(place.parent)
+        if looks_like_options(data):
+            return _load_folder(place.parent, place, weights)
+    raise ModelFileError(
+        f"{place}: is {describe_file(place)}; expected a model folder, an options.json with the sizes of an "
+        "LSTM, HDF5 weights beside their options, or a zip of these"
+    )
+
+
+def _find(path: str | Path) -> Path:
+    place = Path(path)
+    if place.exists():
+        return place
+    names = bundled_names()
+    if str(path) in names:
+        return BUNDLED / str(path)
+    if "://" in str(path):
+        raise ModelFileError(
+            f"{path}: elmokit never downloads; fetch the files yourself and pass their folder"
+        )
+    bundled = f"or one of the bundled {', '.join(names)}" if names else "(no models are bundled)"
+    raise ModelFileError(f"{path}: no such file or folder; expected a path to a model {bundled}")
+
+
+@dataclass
+class _Contents:
+    """What lies in a folder, sorted by what it is."""
+
+    options: list[Path] = field(default_factory=list)
+    weights: list[Path] = field(default_factory=list)
+    softmax: list[tuple[Path, dict[str, tuple[int, ...]]]] = field(default_factory=list)
+    vocabularies: list[Path] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
+def _survey(folder: Path) -> _Contents:
+    found = _Contents()
+    for path in sorted(folder.iterdir()):
+        if not path.is_file():
+            continue
+        kind = file_kind(path)
+        if kind == "hdf5":
+            shapes = bilm_hdf5.dataset_shapes(path)
+            if bilm_hdf5.holds_weights(shapes):
+                found.weights.append(path)
+            if bilm_hdf5.holds_softmax(shapes):
+                found.softmax.append((path, shapes))
+        elif kind == "json" and looks_like_options(_json_or_nothing(path)):
+            found.options.append(path)
+        elif path.name.startswith("vocab") and path.suffix in (".txt", ".gz", ".xz"):
+            found.vocabularies.append(path)
+        else:
+            found.others.append(path.name)
+    return found
+
+
+def _json_or_nothing(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_json(path)
+    except ModelFileError:
+        return None  # some other file that begins with a brace
+
+
+def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> ModelBundle:
+    config = folder / "config.json"
+    if (
+        options is None
+        and weights is None
+        and config.is_file()
+        and native.looks_native(_json_or_nothing(config))
+    ):
+        return native.read_native(folder)
+    found = _survey(folder)
+    options = options or _only(
+        found.options, folder, "options file", "pass that file instead of the folder", found
+    )
+    if weights is None:
+        hint = "pass one of them as weights="
+        weights = _only(found.weights, folder, "HDF5 file with the weights of a biLM", hint, found)
+    model = bilm_hdf5.read_weights(weights, read_json(options))
+    return ModelBundle(
+        model=model,
+        tokenizer=_UNRECORDED,
+        vocabulary=_vocabulary(found.vocabularies),
+        softmax=_softmax(found, folder, model.config.projection_dim),
+        source=f"options {options} and HDF5 weights {weights}",
+    )
+
+
+def _only(candidates: list[Path], folder: Path, what: str, hint: str, found: _Contents) -> Path:
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        names = ", ".join(path.name for path in candidates)
+        raise ModelFileError(f"{folder}: holds more than one {what}: {names}; {hint}")
+    if {"encoder.pkl", "token_embedder.pkl"} & set(found.others):
+        raise ModelFileError(
+            f"{folder}: is an ELMoForManyLangs model; this version reads bilm-tf's layout only"
+        )
+    others = ", ".join(found.others[:5]) or "nothing else"
+    raise ModelFileError(
+        f"{folder}: holds no {what} (found {others}); pass the folder or file of an ELMo model"
+    )
+
+
+def _vocabulary(candidates: list[Path]) -> Vocabulary | None:
+    """The folder's vocabulary; simple_elmo prefers the compressed one."""
+    if not candidates:
+        return None
+    return Vocabulary.load(max(candidates, key=lambda path: (path.suffix == ".gz", path.name == "vocab.txt")))
+
+
+def _softmax(found: _Contents, folder: Path, dim: int) -> SoftmaxFile | None:
+    if len(found.softmax) > 1:
+        names = ", ".join(path.name for path, _ in found.softmax)
+        raise ModelFileError(f"{folder}: holds more than one softmax: {names}; leave one there")
+    return bilm_hdf5.softmax_file(*found.softmax[0], dim) if found.softmax else None
+
+
+def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
+    with archives.unpacked(path) as folder:
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        # Some archives hold the files flat, some in one folder: go to where the configuration is.
+        homes = {file.parent for file in files if file.suffix == ".json" and not file.name.startswith("meta")}
+        home = min(homes, key=lambda home: len(home.parts), default=folder)
+        bundle = _load_folder(home, None, weights)
+        softmax = bundle.softmax
+        if softmax is not None:  # the file is gone when this block ends
+            content = softmax.read()
+            softmax = SoftmaxFile(softmax.num_words, lambda: content)
+    return replace(bundle, softmax=softmax, source=f"zip {path}")

@@ -1,0 +1,184 @@
+"""elmokit's own folder.
+
+config.json             format, version, the model's sizes, tokenizer, sha256 of the weights
+model.safetensors       the network (float32 or float16)
+vocab.txt               words, where there are any
+softmax.safetensors     `weight`, `bias`, where there are any
+README.md               the model card
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from elmokit.errors import ConfigError, ModelFileError
+from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
+from elmokit.formats.inspect import describe_file, read_json
+from elmokit.model import BiLM, BiLMConfig
+from elmokit.model.config import refuse_unknown_keys
+from elmokit.text import TokenizerSpec, Vocabulary
+
+FORMAT = "elmokit"
+FORMAT_VERSION = 1
+_KEYS = ("format", "format_version", "model", "tokenizer", "sha256")
+
+StoredType = Literal["float32", "float16"]
+_DTYPES: dict[StoredType, torch.dtype] = {"float32": torch.float32, "float16": torch.float16}
+
+
+def looks_native(data: object) -> bool:
+    """Whether parsed JSON is the config of a native folder."""
+    return isinstance(data, dict) and data.get("format") == FORMAT
+
+
+def read_native(folder: Path) -> ModelBundle:
+    """Read a native folder; shapes are compared before any weight is read.
+
+    Raises:
+        ModelFileError: a file is missing or damaged, or the weights do not fit the config.
+        ConfigError: the config cannot be.
+    """
+    config = read_json(folder / "config.json")
+    refuse_unknown_keys(config, _KEYS, str(folder / "config.json"))
+    version = config.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{folder}: format_version is {version!r}, this elmokit reads {FORMAT_VERSION}; update elmokit"
+        )
+    vocabulary_file, softmax_path, card = (
+        folder / "vocab.txt",
+        folder / "softmax.safetensors",
+        folder / "README.md",
+    )
+    model_config = BiLMConfig.from_dict(config.get("model") or {})
+    return ModelBundle(
+        model=_read_model(folder / "model.safetensors", model_config),
+        tokenizer=TokenizerSpec.from_dict(config.get("tokenizer") or {}),
+        vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.exists() else None,
+        softmax=_softmax_file(softmax_path, model_config.projection_dim) if softmax_path.exists() else None,
+        source=f"elmokit folder {folder}",
+        card=card.read_text(encoding="utf-8") if card.exists() else None,
+    )
+
+
+def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "float32") -> None:
+    """Write a native folder into `folder`, which must exist and be empty."""
+    if dtype not in _DTYPES:
+        raise ConfigError(f"weights are stored as {' or '.join(_DTYPES)}, not {dtype!r}")
+    tensors = {"model.safetensors": bundle.model.state_dict()}
+    if bundle.softmax is not None:
+        softmax = bundle.softmax.read()
+        tensors["softmax.safetensors"] = {"weight": softmax.weight, "bias": softmax.bias}
+    for name, state in tensors.items():
+        stored = {key: _stored(tensor, _DTYPES[dtype], key) for key, tensor in state.items()}
+        save_file(stored, folder / name, metadata={"format": "pt"})
+    if bundle.vocabulary is not None:
+        bundle.vocabulary.save(folder / "vocab.txt")
+    config = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "model": bundle.model.config.to_dict(),
+        "tokenizer": bundle.tokenizer.to_dict(),
+        "sha256": {name: file_sha256(folder / name) for name in tensors},
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(bundle.card or _card(bundle), encoding="utf-8")
+
+
+def file_sha256(path: Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _stored(tensor: Tensor, dtype: torch.dtype, key: str) -> Tensor:
+    stored = tensor.detach().to("cpu", dtype).contiguous()
+    if not torch.isfinite(stored).all():
+        raise ModelFileError(f"{key} has numbers that {dtype} cannot hold (or is not finite); store float32")
+    return stored
+
+
+def _read_model(path: Path, config: BiLMConfig) -> BiLM:
+    with torch.device("meta"):
+        model = BiLM(config)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    model.load_state_dict(_read_tensors(path, lambda found: _check(path, found, expected)), assign=True)
+    return model.eval()
+
+
+def _check(path: Path, found: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]) -> None:
+    wrong = [
+        f"{name} is {list(found[name]) if name in found else 'missing'}, config.json asks for "
+        f"{list(expected[name]) if name in expected else 'none'}"
+        for name in sorted(found.keys() | expected.keys())
+        if found.get(name) != expected.get(name)
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise ModelFileError(
+            f"{path}: weights and config.json do not fit: {'; '.join(wrong[:3])}{more}; "
+            "use the files as they were saved together"
+        )
+
+
+def _read_tensors(path: Path, check: Callable[[dict[str, tuple[int, ...]]], None]) -> dict[str, Tensor]:
+    """The file's tensors in float32, after `check` has seen their shapes. What is float32 stays mapped."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            check({name: tuple(file.get_slice(name).get_shape()) for name in file.keys()})  # noqa: SIM118
+            return {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(
+            f"{path}: cannot be read as safetensors: it is {describe_file(path)} ({error}); get it again"
+        ) from error
+
+
+def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
+    try:
+        with safe_open(path, framework="pt") as file:
+            shape = tuple(file.get_slice("weight").get_shape())
+            bias = tuple(file.get_slice("bias").get_shape())
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(f"{path}: is no softmax ({error}); get it again or remove it") from error
+    expected: dict[str, Any] = {"weight": (*shape[:1], dim), "bias": shape[:1]}
+    _check(path, {"weight": shape, "bias": bias}, expected)
+    return SoftmaxFile(shape[0], partial(_read_softmax, path))
+
+
+def _read_softmax(path: Path) -> Softmax:
+    return Softmax(**_read_tensors(path, lambda found: None))
+
+
+def _card(bundle: ModelBundle) -> str:
+    config, tokenizer = bundle.model.config, bundle.tokenizer
+    parameters = sum(p.numel() for p in bundle.model.parameters())
+    return f"""---
+library_name: elmokit
+tags: [elmo, contextual-word-vectors]
+---
+# An ELMo model
+
+| | |
+|---|---|
+| layers | {config.num_layers} LSTM layers of both directions, and the token layer |
+| vectors | {config.output_dim} numbers per layer |
+| cell, projection | {config.cell_dim}, {config.projection_dim} |
+| parameters | {parameters:,} |
+| tokenizer | {tokenizer.name}{f", language {tokenizer.language}" if tokenizer.language else ""} |
+| read from | {bundle.source} |
+
+```python
+import elmokit
+
+elmo = elmokit.load("path/to/this/folder")
+elmo.embed("One sentence.").vectors
+```
+"""

@@ -1,0 +1,71 @@
+"""From a model to files. A folder appears whole or not at all: it is written aside and renamed."""
+
+import errno
+import json
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Literal
+
+from elmokit.errors import ConfigError, DataError
+from elmokit.formats import bilm_hdf5, native
+from elmokit.formats.bundle import ModelBundle
+from elmokit.formats.native import StoredType
+from elmokit.formats.options import options_from_config
+
+ModelFormat = Literal["native", "hdf5"]
+
+
+def save_model(
+    bundle: ModelBundle, folder: str | Path, *, format: ModelFormat = "native", dtype: StoredType = "float32"
+) -> None:
+    """Write a model into a new folder.
+
+    Args:
+        bundle: the model.
+        folder: must not exist, or be empty.
+        format: "native", or "hdf5" for options.json + weights.hdf5 as AllenNLP and bilm-tf read them.
+        dtype: of the stored weights; the HDF5 layout knows float32 alone.
+
+    Raises:
+        DataError: the folder cannot be written.
+        ConfigError: the format or its type is unknown.
+    """
+    if format not in ("native", "hdf5"):
+        raise ConfigError(f"the formats to write are native and hdf5, not {format!r}")
+    if format == "hdf5" and dtype != "float32":
+        raise ConfigError("the HDF5 layout holds float32 only; use the native format to store float16")
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DataError(f"{target}: exists already; choose another name or remove it first")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise DataError(
+            f"{target}: cannot be written ({error.strerror}); choose a folder you may write"
+        ) from error
+    try:
+        if format == "native":
+            native.write_native(bundle, aside, dtype=dtype)
+        else:
+            _write_hdf5(bundle, aside)
+        aside.chmod(0o755)  # mkdtemp makes folders for oneself alone
+        if target.exists():
+            target.rmdir()
+        aside.rename(target)
+    except OSError as error:
+        hint = "free some space" if error.errno == errno.ENOSPC else "choose a folder you may write"
+        raise DataError(f"{target}: cannot be written ({error.strerror or error}); {hint}") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write_hdf5(bundle: ModelBundle, folder: Path) -> None:
+    options = json.dumps(options_from_config(bundle.model.config), indent=2) + "\n"
+    (folder / "options.json").write_text(options, encoding="utf-8")
+    bilm_hdf5.write_weights(bundle.model, folder / "weights.hdf5")
+    if bundle.vocabulary is not None:
+        bundle.vocabulary.save(folder / "vocab.txt")
+    if bundle.softmax is not None:
+        bilm_hdf5.write_softmax(bundle.softmax.read(), folder / "softmax_weights.hdf5")

@@ -1,0 +1,72 @@
+"""The result of embedding: one sentence, its tokens and their vectors."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from elmokit.errors import ConfigError
+
+Floats = npt.NDArray[np.float32]
+Pooling = Literal["mean", "max", "ends"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """One embedded sentence of T tokens.
+
+    Attributes:
+        text: as given (tokens that were given apart are joined by blanks).
+        tokens: what was read.
+        offsets: where each token stands in `text`.
+        layers: (L+1, T, 2P) token layer first.
+        vectors: (T, 2P) the mix of the layers.
+        boundaries: (L+1, 2, 2P) the layers of `<S>` and `</S>`.
+        cut: positions of the tokens that are too long for the model to read to their end.
+    """
+
+    text: str
+    tokens: list[str]
+    offsets: list[tuple[int, int]]
+    layers: Floats
+    vectors: Floats
+    boundaries: Floats
+    cut: list[int]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, which: str | int) -> Floats:
+        """The vector of a token, by position or by its text where that stands only once."""
+        if isinstance(which, int):
+            return self.vectors[which]
+        places = [i for i, token in enumerate(self.tokens) if token == which]
+        if len(places) != 1:
+            found = f"stands at {places}; take one by its position" if places else f"is not in {self.tokens}"
+            raise KeyError(f"{which!r} {found}")
+        return self.vectors[places[0]]
+
+    def pool(self, pooling: Pooling = "mean") -> Floats:
+        """One vector (2P,) for the whole sentence; zeros for an empty one.
+
+        Args:
+            pooling: "mean" or "max" over the tokens, or "ends": what each direction knows when it has read
+                everything, i.e. the forward half of the last token and the backward half of the first.
+        """
+        if pooling not in get_args(Pooling):
+            raise ConfigError(f"pooling must be one of {', '.join(get_args(Pooling))}, found {pooling!r}")
+        vectors = self.vectors
+        if not len(vectors):
+            return np.zeros(vectors.shape[1], np.float32)
+        if pooling == "ends":
+            half = vectors.shape[1] // 2
+            return np.concatenate([vectors[-1, :half], vectors[0, half:]])
+        pooled: Floats = vectors.mean(axis=0) if pooling == "mean" else vectors.max(axis=0)
+        return pooled
+
+    def to_torch(self) -> Tensor:
+        """The layers (L+1, T, 2P) as a tensor that shares their memory."""
+        return torch.from_numpy(self.layers)

@@ -1,0 +1,105 @@
+"""Where a language's words come apart: clitics, contractions, hyphens and units."""
+
+from dataclasses import dataclass, field
+
+import regex
+
+_FLAGS = regex.VERBOSE | regex.VERSION1 | regex.IGNORECASE
+_Pattern = regex.Pattern[str]
+
+_FUSED = """
+    can|not gon|na wan|na got|ta gim|me lem|me do|nt wo|nt ca|nt did|nt does|nt is|nt was|nt were|nt are|nt could|nt
+    would|nt should|nt have|nt has|nt had|nt ai|nt i|m i|ve that|s what|s there|s he|s she|s you|re they|re you|ll
+    they|ll it|ll
+"""
+_PRONOUNS_FR = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|le|la|les|lui|leur|y|en"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clitics:
+    """How the words of a language come apart.
+
+    Attributes:
+        head: What is cut off the beginning of a word.
+        tail: What is cut off its end.
+        alone: A pattern for what stays whole although it begins or ends with an apostrophe or a hyphen.
+        fused: Words written together, lower-cased, and the length of their first part.
+        whole: Words that look like clitics and are not, lower-cased.
+        hyphens: Hyphens are tokens, as in the English treebanks, and `prefixes` are not cut off.
+        prefixes: What a hyphen binds to the following word even so.
+        units: What is cut off a number it is written together with.
+    """
+
+    head: _Pattern | None = None
+    tail: _Pattern | None = None
+    alone: str = r"(?!)"
+    fused: dict[str, int] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+    hyphens: bool = False
+    prefixes: str = r"(?!)"
+    units: str = r"(?!)"
+
+    def cut(self, word: str) -> list[str]:
+        """Cut one word.
+
+        Example:
+            >>> clitics_of("en").cut("shouldn't've")
+            ['should', "n't", "'ve"]
+            >>> clitics_of("fr").cut("qu'a-t-il")
+            ["qu'", 'a', '-t-il']
+        """
+        lower = word.lower()
+        if lower in self.whole:
+            return [word]
+        if lower in self.fused and len(lower) == len(word):
+            return [word[: self.fused[lower]], word[self.fused[lower] :]]
+        heads = []
+        while self.head and (match := self.head.match(word)):
+            heads.append(match.group())
+            word = word[match.end() :]
+        tails = []
+        while self.tail and (match := self.tail.search(word)):
+            tails.append(match.group())
+            word = word[: match.start()]
+        return [*heads, word, *reversed(tails)]
+
+
+def _head(pattern: str) -> _Pattern:
+    return regex.compile(rf"(?:{pattern})['’](?=\p{{L}})", _FLAGS)
+
+
+_ENGLISH = Clitics(
+    tail=regex.compile(r"(?<=\p{L}) (?: n['’`´]t | ['’`´](?:s|m|d|re|ve|ll) ) $", _FLAGS),
+    alone=r"n['’`´]t | ['’`´](?:s|m|d|re|ve|ll|em|tis|twas|til|cause|bout|\d\ds?) | \d++['’]s",
+    fused={word.replace("|", ""): word.index("|") for word in _FUSED.split()},
+    hyphens=True,
+    prefixes="e|non|mid|pre|anti|re|post|co|pro|multi|ex|sub|semi|neo|un|micro|intra|inter|counter|arch|socio|psycho"
+    "|ultra|super|hyper|pseudo|quasi|mini|macro|mega|trans|bi|tri|de",
+    units="a\\.?m\\.?|p\\.?m\\.?|mm|cm|km|m|kg|g|mg|lbs?|oz|ft|k|b|hrs?|mins?|yrs?|mph|[kmgt]b|mw|mhz|ghz|hz|x|cc|c",
+)
+_ROMANCE_ALONE = {
+    "it": r"(?:po|mo|be)['’]",
+    "fr": rf"-(?:t-)?(?:{_PRONOUNS_FR})(?!-)",
+}
+_BY_LANGUAGE = {
+    "en": _ENGLISH,
+    "fr": Clitics(
+        head=_head("[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu"),
+        tail=regex.compile(rf"(?<=\p{{L}}) -(?:t-)?(?:{_PRONOUNS_FR}) $", _FLAGS),
+        alone=_ROMANCE_ALONE["fr"],
+        whole=frozenset({"aujourd'hui", "aujourd’hui", "d'abord", "d’abord", "rendez-vous", "chez-moi", "chez-nous"}),
+    ),
+    "it": Clitics(head=_head(r"\p{L}++"), alone=_ROMANCE_ALONE["it"]),
+    "ca": Clitics(
+        head=_head("[dlmnst]"), tail=regex.compile(r"(?<=\p{L}) ['’](?:l|ls|n|m|t|s|ns|hi|ho) $", _FLAGS)
+    ),
+    "oc": Clitics(head=_head("[cdjlmnst]|qu")),
+    "pt": Clitics(head=_head("d")),
+    "nl": Clitics(alone="['’](?:s|t|n|k|m)"),
+    "de": Clitics(alone="['’](?:s|n|ne|nen)"),
+}
+
+
+def clitics_of(language: str | None) -> Clitics:
+    """Return what is known of a language, or nothing known."""
+    return _BY_LANGUAGE.get(language or "", Clitics())

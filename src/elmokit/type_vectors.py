@@ -1,0 +1,60 @@
+"""The token layer: each distinct token goes through the encoder once, and is remembered over calls."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from elmokit.model import BiLM, CharCNNConfig
+from elmokit.text import Vocabulary, character_matrix, used_characters
+
+_CACHED_TYPES = 65_536
+
+
+class TypeVectors:
+    """The vector of each token, computed once for each distinct one and kept in a table of bounded size."""
+
+    def __init__(self, model: BiLM, vocabulary: Vocabulary | None) -> None:
+        self._encoder = model.encoder
+        self._ids = _id_reader(model, vocabulary)
+        self._dim = model.config.projection_dim
+        self._device = next(model.parameters()).device
+        self._rows: dict[str, int] = {}
+        self._table: Tensor | None = None
+
+    def __call__(self, tokens: list[str]) -> Tensor:
+        """(S, P)."""
+        if self._table is None:  # memory is taken only as rows are written
+            self._table = torch.empty(_CACHED_TYPES, self._dim, device=self._device)
+        types = dict.fromkeys(tokens)
+        missing = [token for token in types if token not in self._rows]
+        if len(self._rows) + len(missing) > _CACHED_TYPES:  # full: begin again with what is in use now
+            self._rows.clear()
+            missing = list(types)
+        if len(missing) > _CACHED_TYPES:
+            place = {token: row for row, token in enumerate(missing)}
+            return self._encode(missing)[[place[token] for token in tokens]]
+        if missing:
+            first = len(self._rows)
+            self._table[first : first + len(missing)] = self._encode(missing)
+            self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
+        return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._device)]
+
+    def _encode(self, types: list[str]) -> Tensor:
+        vectors: Tensor = self._encoder(*(ids.to(self._device) for ids in self._ids(types)))
+        return vectors
+
+
+def _id_reader(model: BiLM, vocabulary: Vocabulary | None) -> Callable[[list[str]], tuple[Tensor, ...]]:
+    """What the model's encoder takes for a list of types."""
+    encoder = model.config.encoder
+    if isinstance(encoder, CharCNNConfig):
+        return partial(_character_inputs, encoder.max_characters)
+    assert vocabulary is not None  # a ModelBundle without characters has one
+    return lambda types: (torch.tensor([vocabulary.id(token) for token in types]),)
+
+
+def _character_inputs(max_characters: int, types: list[str]) -> tuple[Tensor, ...]:
+    matrix = character_matrix(types, max_characters=max_characters)
+    return torch.from_numpy(matrix), torch.from_numpy(used_characters(matrix))
