@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError
 
 if TYPE_CHECKING:
-    from elmokit.embedder import Embedder, Sentence, load
+    from elmokit.embedder import Embedder, load
+    from elmokit.sentence import Sentence
 
 __version__ = "0.1.0.dev0"
 __all__ = [

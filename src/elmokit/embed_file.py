@@ -58,7 +58,7 @@ class EmbedReport:
 
     def __str__(self) -> str:
         before = f", {self.resumed_at:,} of them before" if self.resumed_at else ""
-        cut = f"; {self.cut_tokens:,} tokens were too long for the model and cut" if self.cut_tokens else ""
+        cut = f"; tokens too long for the model, and so cut: {self.cut_tokens:,}" if self.cut_tokens else ""
         speed = self.tokens / max(self.seconds, 1e-9)
         return (
             f"{self.sentences:,} sentences{before}; {self.tokens:,} tokens in {self.seconds:.1f} s "
@@ -116,28 +116,20 @@ def embed_file(
     """
     target = Path(target)
     began = time.monotonic()
-    choose, layout = _choice(embedder, target, layers, dtype, pooling)
+    pooled = check_ending(target) == ".npy"
+    layers = layers or ("mix" if pooled else "all")
+    choose, layout = _choice(embedder, layers, dtype, pooling if pooled else None)
     if resume and embedder.stateful:
         raise ConfigError(
             "a stateful model goes on from the sentence before, which resume skips; use overwrite"
         )
-    if tokens and split:
-        raise ConfigError(
-            "split is for running text, tokens for text that is split already; choose one of the two"
-        )
+    language = _language(embedder, split, tokens=tokens)
     if resume and target.exists() and not Spool.folder_of(target).exists():
         return None
-    language = _language(embedder, split) if split else None
-    tokenizer = embedder.tokenizer_spec.to_dict()
-    settings = {
-        "layers": layers,
-        "pooling": pooling,
-        "tokens": tokens,
-        "split": language,
-        "tokenizer": tokenizer,
-    }
+    settings = {"layers": layers, "pooling": pooling, "tokens": tokens, "split": language}
+    tokenizer = {"tokenizer": embedder.tokenizer_spec.to_dict()}
     inputs = _inputs(source, tokens=tokens, split=language)
-    spool = Spool(target, layout, settings, resume=resume, overwrite=overwrite)
+    spool = Spool(target, layout, settings | tokenizer, resume=resume, overwrite=overwrite)
     resumed_at = spool.num_rows
     try:
         with spool, _progress_bar(source, shown=progress) as advance:
@@ -155,13 +147,11 @@ def embed_file(
 
 
 def _choice(
-    embedder: "Embedder", target: Path, layers: LayerChoice | None, dtype: DType, pooling: "Pooling"
+    embedder: "Embedder", layers: LayerChoice, dtype: DType, pooling: "Pooling | None"
 ) -> tuple[Choose, Layout]:
-    """Return what a sentence gives to the file, and the shape of that."""
+    """Return what a sentence gives to the file, and the shape of that; with `pooling`, one vector."""
     if dtype not in get_args(DType):
         raise ConfigError(f"dtype is {dtype!r}; choose float32 or float16")
-    pooled = check_ending(target) == ".npy"
-    layers = layers or ("mix" if pooled else "all")
     choices: dict[str, Choose] = {
         "all": lambda sentence: sentence.layers,
         "top": lambda sentence: sentence.layers[-1],
@@ -171,7 +161,7 @@ def _choice(
     if layers not in choices:
         raise ConfigError(f"layers is {layers!r}; choose all, top, average or mix")
     choose = choices[layers]
-    if not pooled:
+    if pooling is None:
         shape = (embedder.num_layers, -1, embedder.dim) if layers == "all" else (-1, embedder.dim)
         return choose, Layout(shape=shape, dtype=dtype)
     if layers == "all":
@@ -185,7 +175,14 @@ def _choice(
     )
 
 
-def _language(embedder: "Embedder", split: bool | str) -> str:
+def _language(embedder: "Embedder", split: bool | str, *, tokens: bool) -> str | None:
+    """Return whose rules split the text; None if it is not to be split."""
+    if not split:
+        return None
+    if tokens:
+        raise ConfigError(
+            "split is for running text, tokens for text that is split already; choose one of them"
+        )
     language = split if isinstance(split, str) else embedder.tokenizer_spec.language
     if language is None:
         raise ConfigError(

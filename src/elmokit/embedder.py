@@ -9,6 +9,7 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, overload
@@ -19,7 +20,8 @@ from torch import Tensor
 
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle, load_model, save_model
-from elmokit.model import BiLM, CharCNNConfig, LayerState, ScalarMix
+from elmokit.model import BiLM, CharCNNConfig, InferenceBiLM, LayerState, ScalarMix
+from elmokit.model.precision import resolve
 from elmokit.sentence import Floats, Pooling, Sentence
 from elmokit.text import Token, TokenizerSpec, is_cut, make_tokenizer, tokens_from_list
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
@@ -38,6 +40,7 @@ def load(
     path: str | Path,
     weights: str | Path | None = None,
     *,
+    precision: str = "float32",
     device: str = "cpu",
     stateful: bool = False,
     tokenizer: TokenizerSpec | str | None = None,
@@ -48,6 +51,7 @@ def load(
     Args:
         path: a folder, an options file, a zip, or the name of a bundled model.
         weights: the weights, where they do not lie beside the options.
+        precision: "float32", "int8", "bfloat16" or "auto" for the fastest that this machine does natively.
         device: "cpu", "cuda", … or "auto" for the fastest there is.
         stateful: carry the LSTM's state over calls as the old systems do; see `Embedder`.
         tokenizer: instead of the model's own: a spec, or "name" or "name:language".
@@ -58,6 +62,7 @@ def load(
         tokenizer = TokenizerSpec(name=name, language=language or None)
     return Embedder(
         load_model(path, weights),
+        precision=precision,
         device=device,
         stateful=stateful,
         tokenizer=tokenizer,
@@ -73,8 +78,9 @@ class Embedder:
     clears. Without it every sentence starts from zero. One embedder serves one thread at a time.
 
     Args:
-        bundle: the model, from `elmokit.formats.load_model`.
-        device, stateful, tokenizer, batch_tokens: see `load`.
+        bundle: the model, from `elmokit.formats.load_model`. Its weights are laid out for fast products at
+            the first call; later changes of them are not seen.
+        precision, device, stateful, tokenizer, batch_tokens: see `load`.
         mix: how `vectors` come from `layers`; the average when not given. A layer norm takes its statistics
             from the sentence alone.
     """
@@ -83,6 +89,7 @@ class Embedder:
         self,
         bundle: ModelBundle,
         *,
+        precision: str = "float32",
         device: str = "cpu",
         stateful: bool = False,
         tokenizer: TokenizerSpec | None = None,
@@ -93,15 +100,28 @@ class Embedder:
             raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
         self.bundle = bundle
         self.device = _device(device)
+        self.precision = resolve(precision, self.device.type)
         self.model: BiLM = bundle.model.to(self.device).eval()
         self.tokenizer_spec = tokenizer or bundle.tokenizer
         self.mix = (mix or ScalarMix.average(self.model.num_outputs)).to(self.device).eval()
+        if len(self.mix.coefficients()) != self.model.num_outputs:
+            layers = len(self.mix.coefficients())
+            raise ConfigError(
+                f"the mix has {layers} layers, the model {self.model.num_outputs}; make them equal"
+            )
         self.stateful = stateful
         self.batch_tokens = batch_tokens
         self._tokenize = make_tokenizer(self.tokenizer_spec)
-        self._type_vectors = TypeVectors(self.model, bundle.vocabulary)
         self._state: list[LayerState] | None = None
         self._warned_of_cut = False
+
+    @cached_property
+    def _engine(self) -> InferenceBiLM:
+        return InferenceBiLM(self.model, self.precision)
+
+    @cached_property
+    def _type_vectors(self) -> TypeVectors:
+        return TypeVectors(self._engine, self.bundle.vocabulary, self.device)
 
     @property
     def num_layers(self) -> int:
@@ -146,6 +166,7 @@ class Embedder:
 
     def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
         """Embed any number of texts in order, holding only a few batches at a time."""
+        _refuse_one_string(texts)
         if self.stateful:
             for text in texts:
                 yield from self._embed_call([self._prepare(text)])
@@ -162,10 +183,6 @@ class Embedder:
 
     def encode(self, texts: Iterable[Text], *, pooling: Pooling = "mean") -> Floats:
         """One vector per text, (n, 2P); see `Sentence.pool`."""
-        if isinstance(texts, str):
-            raise ConfigError(
-                "expected a list of texts, found one string; pass [text], or embed(text).pool()"
-            )
         rows = [sentence.pool(pooling) for sentence in self.stream(texts)]
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
 
@@ -188,7 +205,7 @@ class Embedder:
         tokens = list(chain.from_iterable(prepared.with_boundaries() for prepared in batch))
         lengths = torch.tensor([prepared.length for prepared in batch])
         state = self._state_of(rows) if self.stateful else None
-        layers, end = self.model(self._type_vectors(tokens), lengths, state)  # (L+1, S, 2P)
+        layers, end = self._engine(self._type_vectors(tokens), lengths, state)  # (L+1, S, 2P)
         if self.stateful:
             self._carry(rows, end)
         vectors = self._mix(layers, lengths.tolist())  # (S, 2P)
@@ -312,6 +329,11 @@ def _device(name: str) -> torch.device:
 def _refuse_unless(value: object, kind: type, expected: str) -> None:
     if not isinstance(value, kind) or isinstance(value, bytes):
         raise ConfigError(f"expected {expected}, found {type(value).__name__} {value!r:.60}")
+
+
+def _refuse_one_string(texts: object) -> None:
+    if isinstance(texts, str):
+        raise ConfigError(f"expected a list of texts, found one string {texts!r:.60}; pass [text]")
 
 
 def _warn_of_one_sentence(texts: Sequence[Any]) -> None:

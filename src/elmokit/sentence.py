@@ -42,12 +42,13 @@ class Sentence:
     def __getitem__(self, which: str | int) -> Floats:
         """The vector of a token, by position or by its text where that stands only once."""
         if isinstance(which, int):
-            return self.vectors[which]
+            by_position: Floats = self.vectors[which]
+            return by_position
         places = [i for i, token in enumerate(self.tokens) if token == which]
         if len(places) != 1:
             found = f"stands at {places}; take one by its position" if places else f"is not in {self.tokens}"
             raise KeyError(f"{which!r} {found}")
-        return self.vectors[places[0]]
+        return self[places[0]]
 
     def pool(self, pooling: Pooling = "mean") -> Floats:
         """One vector (2P,) for the whole sentence; zeros for an empty one.

@@ -6,20 +6,21 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from elmokit.model import BiLM, CharCNNConfig
+from elmokit.model import BiLMConfig, CharCNNConfig, InferenceBiLM
 from elmokit.text import Vocabulary, character_matrix, used_characters
 
 _CACHED_TYPES = 65_536
+_ENCODED_AT_ONCE = 4096
 
 
 class TypeVectors:
     """The vector of each token, computed once for each distinct one and kept in a table of bounded size."""
 
-    def __init__(self, model: BiLM, vocabulary: Vocabulary | None) -> None:
-        self._encoder = model.encoder
-        self._ids = _id_reader(model, vocabulary)
+    def __init__(self, model: InferenceBiLM, vocabulary: Vocabulary | None, device: torch.device) -> None:
+        self._encode_ids = model.encode
+        self._ids = _id_reader(model.config, vocabulary)
         self._dim = model.config.projection_dim
-        self._device = next(model.parameters()).device
+        self._device = device
         self._rows: dict[str, int] = {}
         self._table: Tensor | None = None
 
@@ -42,15 +43,19 @@ class TypeVectors:
         return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._device)]
 
     def _encode(self, types: list[str]) -> Tensor:
-        vectors: Tensor = self._encoder(*(ids.to(self._device) for ids in self._ids(types)))
-        return vectors
+        """(U, P), a bounded number of types at a time."""
+        parts = (types[i : i + _ENCODED_AT_ONCE] for i in range(0, len(types), _ENCODED_AT_ONCE))
+        return torch.cat(
+            [self._encode_ids(*(ids.to(self._device) for ids in self._ids(part))) for part in parts]
+        )
 
 
-def _id_reader(model: BiLM, vocabulary: Vocabulary | None) -> Callable[[list[str]], tuple[Tensor, ...]]:
+def _id_reader(
+    config: BiLMConfig, vocabulary: Vocabulary | None
+) -> Callable[[list[str]], tuple[Tensor, ...]]:
     """What the model's encoder takes for a list of types."""
-    encoder = model.config.encoder
-    if isinstance(encoder, CharCNNConfig):
-        return partial(_character_inputs, encoder.max_characters)
+    if isinstance(config.encoder, CharCNNConfig):
+        return partial(_character_inputs, config.encoder.max_characters)
     assert vocabulary is not None  # a ModelBundle without characters has one
     return lambda types: (torch.tensor([vocabulary.id(token) for token in types]),)
 

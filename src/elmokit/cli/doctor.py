@@ -5,21 +5,26 @@ from dataclasses import asdict
 
 import click
 
+_COLOURS = {"good": "green", "warning": "yellow", "error": "red"}
+
 
 @click.command()
 @click.argument("path")
-@click.option("--text", help="A text file, to be checked against the model.")
+@click.option("--weights", help="The weights, where they do not lie beside the options.")
+@click.option("--text", help="A text file that is to be given to the model.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
-def doctor(path: str, text: str | None, as_json: bool) -> None:
-    """Say what PATH is, whether it is whole, and name the classic mistakes."""
-    from elmokit.formats import diagnose, load_model
-    from elmokit.text import read_lines
-    from elmokit.text_checks import check_text
+def doctor(path: str, weights: str | None, text: str | None, as_json: bool) -> None:
+    """Say what PATH is, whether it is whole, and what is wrong with it.
 
-    findings = diagnose(path)
-    if text:
-        findings += check_text(read_lines(text), lowercase=load_model(path).tokenizer.lowercase)
+    Exits with 1 if there is an error.
+    """
+    from elmokit.doctor import examine
+
+    findings = examine(path, weights=weights, text=text)
     for finding in findings:
-        click.echo(json.dumps(asdict(finding)) if as_json else _shown(finding))
+        if as_json:
+            click.echo(json.dumps(asdict(finding), ensure_ascii=False))
+        else:
+            click.echo(click.style(f"{finding.level:<9}", fg=_COLOURS[finding.level]) + finding.message)
     if any(finding.level == "error" for finding in findings):
         click.get_current_context().exit(1)

@@ -1,7 +1,10 @@
 """Unpacking a zip that may be hostile: sizes and names are checked before a byte is written."""
 
+import lzma
 import shutil
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -12,6 +15,9 @@ from elmokit.errors import ModelFileError
 _MAX_RATIO = 50  # weights hardly compress, text about four times
 _SLACK = 1024 * 1024  # small text files may compress better than that
 _MAX_FILES = 1000
+
+# What zipfile and its decompressors raise for an archive that is not as it should be.
+_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, UnicodeError)
 
 
 @contextmanager
@@ -26,16 +32,16 @@ def unpacked(path: Path) -> Iterator[Path]:
             members = [info for info in archive.infolist() if not info.is_dir()]
             _check(path, members)
             for info in members:
-                _extract(archive, info, Path(folder))
+                _extract(path, archive, info, Path(folder))
             yield Path(folder)
-    except (zipfile.BadZipFile, EOFError) as error:
+    except _DAMAGE as error:
         raise ModelFileError(f"{path}: the zip archive is damaged ({error}); get it again") from error
 
 
 def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
     for info in members:
         place = PurePosixPath(info.filename.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+        if place.is_absolute() or ".." in place.parts or any(":" in part for part in place.parts[:1]):
             raise ModelFileError(f"{path}: refused: {info.filename!r} in it leads outside of the archive")
         if info.flag_bits & 1:
             raise ModelFileError(f"{path}: {info.filename!r} in it is encrypted; unpack it yourself first")
@@ -47,9 +53,14 @@ def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
         )
 
 
-def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> None:
+def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> None:
     target = folder / PurePosixPath(info.filename.replace("\\", "/"))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # zipfile stops at the declared size and compares the checksum, so a lying header is a BadZipFile.
-    with archive.open(info) as source, target.open("wb") as sink:
-        shutil.copyfileobj(source, sink, 1 << 20)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # zipfile stops at the declared size and compares the checksum, so a lying header is a BadZipFile.
+        with archive.open(info) as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink, 1 << 20)
+    except (OSError, NotImplementedError) as error:  # no space, or a way to compress that Python lacks
+        raise ModelFileError(
+            f"{path}: {info.filename!r} in it cannot be unpacked ({error}); unpack it yourself"
+        ) from error

@@ -4,6 +4,7 @@ The layout stands in one table (`_entries`), which reading and writing share. No
 name, shape and stored size has been compared with the options: a file that lies about its size costs nothing.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from elmokit.formats.options import config_from_options
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
 
 _OUR_GATES = (0, 2, 1, 3)  # TensorFlow stores i, j, f, o; we keep i, f, j, o. Swapping twice gives it back.
+_MAX_DATASETS = 10_000
+_OVERHEAD = 1024 * 1024  # more than names, groups and headers take
 _MAX_COMPRESSION = 20  # trained weights hardly compress; a dataset that unpacks to more than this is not one
 
 
@@ -142,13 +145,17 @@ _ONE_CELL = "RNN_{direction}/RNN/LSTMCell"  # what bilm-tf's dumper makes of a m
 _FIRST_KERNELS = (_MANY_CELLS.format(direction=0, layer=0) + "/W_0", _ONE_CELL.format(direction=0) + "/W_0")
 
 
+# What h5py raises for a damaged file, by where the damage is. No error of our own is among them.
+_DAMAGE = (OSError, RuntimeError, KeyError, TypeError, ValueError)
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     """The file opened for reading; whatever HDF5 says against it becomes a ModelFileError."""
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except OSError as error:
+    except _DAMAGE as error:
         what = describe_file(path)
         raise ModelFileError(
             f"{path}: cannot be read as HDF5 weights: it is {what} ({error}); "
@@ -157,12 +164,16 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def dataset_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every dataset; links that lead out of the file are not followed."""
+    """Name and shape of every dataset; links that lead out of the file are not followed.
+
+    A file of very many datasets is no model but the result of one: what is beyond the limit is left out.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
 
-    def note(name: str, item: object) -> None:
+    def note(name: str, item: object) -> bool | None:
         if isinstance(item, h5py.Dataset):
             shapes[name] = tuple(item.shape or ())
+        return True if len(shapes) > _MAX_DATASETS else None  # anything but None ends the visit
 
     with _open(path) as file:
         file.visititems(note)
@@ -203,7 +214,7 @@ def read_weights(path: Path, options: dict[str, Any]) -> BiLM:
     entries = list(_entries(config, cell_path))
     with _open(path) as file:
         _check(path, file, entries, shapes)
-        return _read_checked(path, file, config, entries)
+        return _read_checked(file, config, entries)
 
 
 def _check(path: Path, file: Any, entries: list[_Entry], shapes: dict[str, tuple[int, ...]]) -> None:  # noqa: ANN401
@@ -240,18 +251,13 @@ def _check_stored(path: Path, dataset: Any) -> None:  # noqa: ANN401 (h5py has n
         )
 
 
-def _read_checked(path: Path, file: Any, config: BiLMConfig, entries: list[_Entry]) -> BiLM:  # noqa: ANN401
+def _read_checked(file: Any, config: BiLMConfig, entries: list[_Entry]) -> BiLM:  # noqa: ANN401
     with torch.device("meta"):
         model = BiLM(config)
     state = {name: torch.empty(tensor.shape) for name, tensor in model.state_dict().items()}
     for entry in entries:
         array = np.empty(entry.shape, np.float32)
-        try:
-            file[entry.name].read_direct(array)
-        except OSError as error:
-            raise ModelFileError(
-                f"{path}: {entry.name} cannot be read ({error}); get the file again"
-            ) from error
+        file[entry.name].read_direct(array)
         for target, part in zip(entry.tensors(state), entry.to_ours(torch.from_numpy(array)), strict=True):
             target.copy_(part)
     model.load_state_dict(state, assign=True)
@@ -266,10 +272,18 @@ def write_weights(model: BiLM, path: Path) -> None:
             f"{model.config.forget_bias}; save it in the native format instead"
         )
     state = model.state_dict()
+    _reserve(path, sum(tensor.nbytes for tensor in state.values()))
     with h5py.File(path, "w") as file:
         for entry in _entries(model.config, _MANY_CELLS):
             ours = torch.stack(entry.tensors(state)).cpu().float()
             file.create_dataset(entry.name, data=entry.to_file(ours).contiguous().numpy())
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Ask for the space beforehand: HDF5 ends the process when the disk runs full under it."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size + _OVERHEAD)
 
 
 def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile:
@@ -292,6 +306,7 @@ def _read_softmax(path: Path) -> Softmax:
 
 def write_softmax(softmax: Softmax, path: Path) -> None:
     """Write the softmax as the published `…_softmax_weights.hdf5` has it."""
+    _reserve(path, softmax.weight.nbytes + softmax.bias.nbytes)
     with h5py.File(path, "w") as file:
         file.create_dataset("softmax/W", data=softmax.weight.cpu().float().numpy())
         file.create_dataset("softmax/b", data=softmax.bias.cpu().float().numpy())

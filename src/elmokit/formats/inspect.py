@@ -18,7 +18,7 @@ _MAGIC = (
     (b"\xfd7zXZ\x00", "an xz file"),
     (b"\x28\xb5\x2f\xfd", "a zstandard file"),
     (b"version https://git-lfs", "a Git LFS pointer (the file itself was never fetched: run git lfs pull)"),
-    (b"<!DOCTYPE", "a web page (the download gave an error page instead of the file)"),
+    (b"<!doctype", "a web page (the download gave an error page instead of the file)"),
     (b"<html", "a web page (the download gave an error page instead of the file)"),
     (b"\x80\x02", "a Python pickle"),
 )
@@ -39,7 +39,7 @@ def describe_file(path: Path) -> str:
     if not head:
         return "empty"
     for magic, words in _MAGIC:
-        if head.startswith(magic):
+        if head.startswith(magic) or head.strip().lower().startswith(magic):
             return words
     return "a JSON or text file" if head.lstrip()[:1] in (b"{", b"[") else "of an unknown kind"
 

@@ -58,8 +58,11 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
 
 def _find(path: str | Path) -> Path:
     place = Path(path)
-    if place.exists():
-        return place
+    try:
+        if place.exists():
+            return place
+    except OSError as error:  # such as a whole text in place of a path
+        raise ModelFileError(f"{str(path)[:60]}…: is no path to a model ({error.strerror})") from error
     names = bundled_names()
     if str(path) in names:
         return BUNDLED / str(path)
@@ -80,6 +83,7 @@ class _Contents:
     softmax: list[tuple[Path, dict[str, tuple[int, ...]]]] = field(default_factory=list)
     vocabularies: list[Path] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    damaged: list[ModelFileError] = field(default_factory=list)
 
 
 def _survey(folder: Path) -> _Contents:
@@ -89,7 +93,11 @@ def _survey(folder: Path) -> _Contents:
             continue
         kind = file_kind(path)
         if kind == "hdf5":
-            shapes = bilm_hdf5.dataset_shapes(path)
+            try:
+                shapes = bilm_hdf5.dataset_shapes(path)
+            except ModelFileError as error:  # it matters only if there is nothing better
+                found.damaged.append(error)
+                continue
             if bilm_hdf5.holds_weights(shapes):
                 found.weights.append(path)
             if bilm_hdf5.holds_softmax(shapes):
@@ -146,6 +154,8 @@ def _only(candidates: list[Path], folder: Path, what: str, hint: str, found: _Co
         raise ModelFileError(
             f"{folder}: is an ELMoForManyLangs model; this version reads bilm-tf's layout only"
         )
+    if found.damaged:
+        raise found.damaged[0]
     others = ", ".join(found.others[:5]) or "nothing else"
     raise ModelFileError(
         f"{folder}: holds no {what} (found {others}); pass the folder or file of an ELMo model"
@@ -168,13 +178,19 @@ def _softmax(found: _Contents, folder: Path, dim: int) -> SoftmaxFile | None:
 
 def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
     with archives.unpacked(path) as folder:
-        files = [file for file in folder.rglob("*") if file.is_file()]
-        # Some archives hold the files flat, some in one folder: go to where the configuration is.
-        homes = {file.parent for file in files if file.suffix == ".json" and not file.name.startswith("meta")}
-        home = min(homes, key=lambda home: len(home.parts), default=folder)
-        bundle = _load_folder(home, None, weights)
+        bundle = _load_folder(_home(folder), None, weights)
         softmax = bundle.softmax
         if softmax is not None:  # the file is gone when this block ends
             content = softmax.read()
             softmax = SoftmaxFile(softmax.num_words, lambda: content)
     return replace(bundle, softmax=softmax, source=f"zip {path}")
+
+
+def _home(folder: Path) -> Path:
+    """Where the model lies: some archives hold the files flat, some in one folder."""
+    files = sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: len(file.parts))
+    for file in files:
+        data = _json_or_nothing(file) if file_kind(file) == "json" else None
+        if looks_like_options(data) or native.looks_native(data):
+            return file.parent
+    return files[0].parent if files else folder

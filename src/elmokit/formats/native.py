@@ -58,15 +58,22 @@ def read_native(folder: Path) -> ModelBundle:
         folder / "softmax.safetensors",
         folder / "README.md",
     )
-    model_config = BiLMConfig.from_dict(config.get("model") or {})
+    model_config = BiLMConfig.from_dict(_section(config, "model", folder))
     return ModelBundle(
         model=_read_model(folder / "model.safetensors", model_config),
-        tokenizer=TokenizerSpec.from_dict(config.get("tokenizer") or {}),
+        tokenizer=TokenizerSpec.from_dict(_section(config, "tokenizer", folder)),
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.exists() else None,
         softmax=_softmax_file(softmax_path, model_config.projection_dim) if softmax_path.exists() else None,
         source=f"elmokit folder {folder}",
-        card=card.read_text(encoding="utf-8") if card.exists() else None,
+        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else None,
     )
+
+
+def _section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
+    section = config.get(name)
+    if not isinstance(section, dict):
+        raise ConfigError(f"{folder / 'config.json'}: {name!r} must be an object, found {section!r}")
+    return section
 
 
 def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "float32") -> None:

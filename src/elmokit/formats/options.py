@@ -59,7 +59,7 @@ def config_from_options(
         num_layers=lstm.get("n_layers", 1),
         cell_clip=lstm.get("cell_clip") or None,
         projection_clip=lstm.get("proj_clip") or None,
-        skip_connections=bool(lstm.get("use_skip_connections", False)),
+        skip_connections=lstm.get("use_skip_connections") or False,
         projection=lstm_projection,
     )
 

@@ -1,11 +1,12 @@
 """From a model to files. A folder appears whole or not at all: it is written aside and renamed."""
 
-import errno
 import json
 import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Literal
+
+from safetensors import SafetensorError
 
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import bilm_hdf5, native
@@ -36,9 +37,9 @@ def save_model(
     if format == "hdf5" and dtype != "float32":
         raise ConfigError("the HDF5 layout holds float32 only; use the native format to store float16")
     target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DataError(f"{target}: exists already; choose another name or remove it first")
     try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise DataError(f"{target}: exists already; choose another name or remove it first")
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
@@ -54,9 +55,11 @@ def save_model(
         if target.exists():
             target.rmdir()
         aside.rename(target)
-    except OSError as error:
-        hint = "free some space" if error.errno == errno.ENOSPC else "choose a folder you may write"
-        raise DataError(f"{target}: cannot be written ({error.strerror or error}); {hint}") from error
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(
+            f"{target}: cannot be written ({reason}); choose a folder you may write, with enough space"
+        ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

@@ -3,6 +3,7 @@
 from elmokit.model.bilm import BiLM
 from elmokit.model.char_cnn import CharCNN
 from elmokit.model.config import BiLMConfig, CharCNNConfig, WordConfig
+from elmokit.model.inference import InferenceBiLM
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 from elmokit.model.mix import ScalarMix
 
@@ -12,6 +13,7 @@ __all__ = [
     "BiLSTMLayer",
     "CharCNN",
     "CharCNNConfig",
+    "InferenceBiLM",
     "LayerState",
     "Packing",
     "ScalarMix",

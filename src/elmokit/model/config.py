@@ -6,9 +6,10 @@ one direction, L layers, V vocabulary, K labels.
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
 from elmokit.errors import ConfigError
 
@@ -16,6 +17,8 @@ Activation = Literal["relu", "tanh"]
 
 # Far above every published model, far below what would exhaust memory before the weights are looked at.
 _MAX_SIZE = 10_000_000
+_MAX_LAYERS = 1000  # of these the loaders make lists before they look at the weights
+_MAX_CHARACTERS = 10_000  # the weights do not tell it, and every token takes that many numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +46,11 @@ class CharCNNConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "filters", _filters(self.filters))
         _whole("embedding_dim", self.embedding_dim)
-        _whole("max_characters", self.max_characters, least=3)
+        _whole("max_characters", self.max_characters, least=3, most=_MAX_CHARACTERS)
         _whole("num_characters", self.num_characters)
-        _whole("num_highway", self.num_highway, least=0)
+        _whole("num_highway", self.num_highway, least=0, most=_MAX_LAYERS)
         _choice("activation", self.activation, get_args(Activation))
+        _switch("projection", self.projection)
         widest = max(width for width, _ in self.filters)
         if widest > self.max_characters:
             raise ConfigError(
@@ -99,9 +103,13 @@ class BiLMConfig:
     def __post_init__(self) -> None:
         _whole("cell_dim", self.cell_dim)
         _whole("projection_dim", self.projection_dim)
-        _whole("num_layers", self.num_layers)
+        _whole("num_layers", self.num_layers, most=_MAX_LAYERS)
         _clip("cell_clip", self.cell_clip)
         _clip("projection_clip", self.projection_clip)
+        _switch("skip_connections", self.skip_connections)
+        _switch("projection", self.projection)
+        if not _is_number(self.forget_bias):
+            raise ConfigError(f"forget_bias must be a finite number, found {self.forget_bias!r}")
         if not self.projection and self.cell_dim != self.projection_dim:
             raise ConfigError(
                 f"without a projection the cell ({self.cell_dim}) and the output ({self.projection_dim}) "
@@ -159,14 +167,23 @@ def refuse_unknown_keys(data: Iterable[str], known: Iterable[str], where: str) -
             raise ConfigError(f"{where}: unknown setting {key!r}; {hint}")
 
 
-def _whole(name: str, value: object, least: int = 1) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MAX_SIZE:
-        raise ConfigError(f"{name} must be a whole number from {least} to {_MAX_SIZE}, found {value!r}")
+def _whole(name: str, value: object, least: int = 1, most: int = _MAX_SIZE) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ConfigError(f"{name} must be a whole number from {least} to {most}, found {value!r}")
 
 
 def _clip(name: str, value: object) -> None:
-    if value is not None and not (isinstance(value, int | float) and value > 0):
+    if value is not None and not (_is_number(value) and value > 0):
         raise ConfigError(f"{name} must be a positive number or null, found {value!r}")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _switch(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be true or false, found {value!r}")
 
 
 def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:

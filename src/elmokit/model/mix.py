@@ -4,7 +4,7 @@ Every mix is a weighted sum Σ_j a_j · h_j; the kinds differ in where the weigh
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -53,6 +53,10 @@ class ScalarMix(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if kind not in get_args(MixKind):
+            raise ConfigError(f"kind must be one of {', '.join(get_args(MixKind))}, found {kind!r}")
+        if not 0 <= dropout <= 1:
+            raise ConfigError(f"dropout must be from 0 to 1, found {dropout}")
         expected = num_layers - 1 if kind == "residual" else num_layers
         if weights is None:
             if kind == "fixed":

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 import regex
 
 _FLAGS = regex.VERBOSE | regex.VERSION1 | regex.IGNORECASE
-_Pattern = regex.Pattern[str]
 
 _FUSED = """
-    can|not gon|na wan|na got|ta gim|me lem|me do|nt wo|nt ca|nt did|nt does|nt is|nt was|nt were|nt are|nt could|nt
-    would|nt should|nt have|nt has|nt had|nt ai|nt i|m i|ve that|s what|s there|s he|s she|s you|re they|re you|ll
-    they|ll it|ll
+    can|not gon|na wan|na got|ta gim|me lem|me do|nt wo|nt ca|nt did|nt does|nt is|nt was|nt were|nt
+    are|nt could|nt would|nt should|nt have|nt has|nt had|nt ai|nt i|m i|ve that|s what|s there|s he|s
+    she|s you|re they|re you|ll they|ll it|ll
 """
+_LONGEST_TAIL = len("-t-elles")
 _PRONOUNS_FR = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|le|la|les|lui|leur|y|en"
 
 
@@ -30,8 +30,8 @@ class Clitics:
         units: What is cut off a number it is written together with.
     """
 
-    head: _Pattern | None = None
-    tail: _Pattern | None = None
+    head: "regex.Pattern[str] | None" = None
+    tail: "regex.Pattern[str] | None" = None
     alone: str = r"(?!)"
     fused: dict[str, int] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
@@ -53,19 +53,21 @@ class Clitics:
             return [word]
         if lower in self.fused and len(lower) == len(word):
             return [word[: self.fused[lower]], word[self.fused[lower] :]]
-        heads = []
-        while self.head and (match := self.head.match(word)):
+        start, end = 0, len(word)
+        heads, tails = [], []
+        while self.head and (match := self.head.match(word, start)):
             heads.append(match.group())
-            word = word[match.end() :]
-        tails = []
-        while self.tail and (match := self.tail.search(word)):
+            start = match.end()
+        # Looking at the last few characters only keeps the time linear.
+        while self.tail and (match := self.tail.search(word, max(start, end - _LONGEST_TAIL), end)):
             tails.append(match.group())
-            word = word[: match.start()]
-        return [*heads, word, *reversed(tails)]
+            end = match.start()
+        return [*heads, word[start:end], *reversed(tails)]
 
 
-def _head(pattern: str) -> _Pattern:
-    return regex.compile(rf"(?:{pattern})['’](?=\p{{L}})", _FLAGS)
+def _head(pattern: str) -> "regex.Pattern[str]":
+    compiled: regex.Pattern[str] = regex.compile(rf"(?:{pattern})['’](?=\p{{L}})", _FLAGS)
+    return compiled
 
 
 _ENGLISH = Clitics(
@@ -87,7 +89,9 @@ _BY_LANGUAGE = {
         head=_head("[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu"),
         tail=regex.compile(rf"(?<=\p{{L}}) -(?:t-)?(?:{_PRONOUNS_FR}) $", _FLAGS),
         alone=_ROMANCE_ALONE["fr"],
-        whole=frozenset({"aujourd'hui", "aujourd’hui", "d'abord", "d’abord", "rendez-vous", "chez-moi", "chez-nous"}),
+        whole=frozenset(
+            {"aujourd'hui", "aujourd’hui", "d'abord", "d’abord", "rendez-vous", "chez-moi", "chez-nous"}
+        ),
     ),
     "it": Clitics(head=_head(r"\p{L}++"), alone=_ROMANCE_ALONE["it"]),
     "ca": Clitics(

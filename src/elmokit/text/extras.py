@@ -26,11 +26,15 @@ def spacy_tokenizer(language: str | None) -> Tokenizer:
     try:
         cut = spacy.blank(code).tokenizer
     except ImportError as error:
-        raise ConfigError(f"spaCy cannot cut {code!r} by itself: {error}; or take another tokenizer") from error
+        raise ConfigError(
+            f"spaCy cannot cut {code!r} by itself: {error}; or take another tokenizer"
+        ) from error
 
     def tokenize(text: str) -> list[Token]:
         return [
-            Token(token.text, token.idx, token.idx + len(token.text)) for token in cut(text) if not token.is_space
+            Token(token.text, token.idx, token.idx + len(token.text))
+            for token in cut(text)
+            if not token.is_space
         ]
 
     return tokenize
@@ -45,7 +49,9 @@ def moses_tokenizer(language: str | None) -> Tokenizer:
         raise MissingExtra("sacremoses", "moses", "the tokenizer 'moses'") from error
     accepted = sorted(set(NonbreakingPrefixes().available_langs.values()))
     if language not in accepted:
-        raise ConfigError(f"language {language!r} is not known to Moses; expected one of: {' '.join(accepted)}")
+        raise ConfigError(
+            f"language {language!r} is not known to Moses; expected one of: {' '.join(accepted)}"
+        )
     moses = MosesTokenizer(language)
 
     def tokenize(text: str) -> list[Token]:
@@ -73,7 +79,9 @@ def icu_tokenizer(language: str | None) -> Tokenizer:
 def jieba_tokenizer(language: str | None) -> Tokenizer:
     """Make jieba's cutter of Chinese into words."""
     if language is not None and primary(language) != "zh":
-        raise ConfigError(f"language {language!r} is not for jieba, which cuts Chinese; expected 'zh' or none")
+        raise ConfigError(
+            f"language {language!r} is not for jieba, which cuts Chinese; expected 'zh' or none"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jieba's old escapes and pkg_resources are not our users' matter

@@ -12,8 +12,8 @@ ps pt qu rm rn ro ru rw sa sc sco sd se sg sh si sk sl sm sms sn so sq sr ss st 
 tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zu
 """
 ALPHABETIC = frozenset(_WITH_BLANKS.split())
-BY_CHARACTER = frozenset("zh ja ii lzh wuu yue nan hak gan".split())
-BY_DICTIONARY = frozenset("th lo km my".split())
+BY_CHARACTER = frozenset(("zh", "ja", "ii", "lzh", "wuu", "yue", "nan", "hak", "gan"))
+BY_DICTIONARY = frozenset(("th", "lo", "km", "my"))
 LANGUAGES = ALPHABETIC | BY_CHARACTER | BY_DICTIONARY
 
 # Without their full stop, lower-cased; a single letter and "a.b." need no entry.
@@ -53,7 +53,8 @@ _ABBREVIATIONS = {
 _ABBREVIATIONS["nb"] = _ABBREVIATIONS["nn"] = _ABBREVIATIONS["no"]
 
 # Languages that write an ordinal number with a full stop: "am 3. Oktober".
-ORDINAL_STOP = frozenset("de da nb nn no fi et hu cs sk sl hr sr bs is lv tr pl fo lb gsw nds".split())
+_ORDINALS = "de da nb nn no fi et hu cs sk sl hr sr bs is lv tr pl fo lb gsw nds"
+ORDINAL_STOP = frozenset(_ORDINALS.split())
 
 
 def primary(language: str) -> str:
@@ -69,7 +70,8 @@ def primary(language: str) -> str:
     code = language.replace("_", "-").split("-")[0].lower()
     if code not in LANGUAGES:
         raise ConfigError(
-            f"language {language!r} is not known; expected an ISO 639 code, one of: {' '.join(sorted(LANGUAGES))}"
+            f"language {language!r} is not known; "
+            f"expected an ISO 639 code, one of: {' '.join(sorted(LANGUAGES))}"
         )
     return code
 

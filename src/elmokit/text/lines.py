@@ -82,12 +82,14 @@ def _decode(line: bytes, *, name: str, number: int, position: int) -> str:
             raise DataError(f"{where}: found UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
         line = line.removeprefix(_UTF8_BOM)
     if b"\0" in line:
-        raise DataError(f"{where}: found a NUL byte, so this is no UTF-8 text; pass a text file, plain or compressed")
+        raise DataError(
+            f"{where}: found a NUL byte, so this is no UTF-8 text; pass a text file, plain or compressed"
+        )
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{where}: byte {line[error.start]:#04x} at byte {position + error.start} of the text is not UTF-8; "
+            f"{where}: {line[error.start]:#04x} at byte {position + error.start} of the text is not UTF-8; "
             "convert the file, e.g. iconv -f LATIN1 -t UTF-8, or repair it: iconv -f UTF-8 -t UTF-8 -c"
         ) from error
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
@@ -100,11 +102,15 @@ def _open_raw(path: str | Path) -> Iterator[io.BufferedReader]:
         with Path(path).open("rb") as file:
             yield file
         return
-    stream = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
+    stdin: Any = sys.stdin.buffer
+    if hasattr(stdin, "peek"):
+        yield stdin  # as it is: a buffer over a buffer would hold lines back until it is full
+        return
+    stream = io.BufferedReader(stdin)
     try:
         yield stream
     finally:
-        stream.detach()  # or the process's standard input would be closed with our wrapper
+        stream.detach()  # or whoever put something in the place of standard input would find it closed
 
 
 @contextmanager

@@ -7,6 +7,7 @@ without its neighbours, so results can be kept: most pieces of a text are old ac
 Every alternative is possessive or bounded, so that the time stays linear whatever is fed in.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import regex
@@ -25,33 +26,36 @@ _W = rf"[\p{{L}}\p{{M}}\p{{N}}_\u00ad\u200c\u200d--[{CJK}]]"  # letters, marks, 
 _URL_CHARACTER = r"""[^\s<>"“”()\[\]{}]"""
 _NOT_URL_END = r"(?<! [.,;:!?'’…] )"
 _EMOJI_MODIFIER = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"
-_ENDINGS = "com|org|net|edu|gov|mil|info|biz|uk|io|de|fr|tv|html?|php|pdf|docx?|xlsx?|pptx?|txt|jpe?g|png|gif|zip|exe"
+_HOSTS = "com|org|net|edu|gov|mil|info|biz|uk|io|de|fr|tv"
+_FILES = "html?|php|pdf|docx?|xlsx?|pptx?|txt|jpe?g|png|gif|zip|exe"
 
+# Brackets and quotes begin nothing longer, so they go first, for speed.
+_SINGLE = rf"""[{CJK}]\p{{M}}*+ | [()\[\]{{}}"“”«»]\p{{M}}*+ | [\d\#*]\ufe0f?\u20e3"""
 _WEB = rf"""
     # URLs, with brackets only in pairs and without the punctuation of the sentence
     (?: (?:https?|ftp|file):// | www\. ) (?: {_URL_CHARACTER} | \([^\s<>"()]*+\) )* {_NOT_URL_END}
     # e-mail addresses
-    | [\w.+%-]{{1,64}}+ @ \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{0,8}}+
+    | \w[\w.+%-]{{0,63}}+ @ \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{0,8}}+
     # dotted names of three parts or more; host names and file names
-    | (?<![\w.]) \p{{Ll}}{{2}}[\w-]{{0,62}}+ (?: \.\p{{Ll}}[\w-]{{0,62}}+ ){{2,8}}+ (?![\w@.])
-    | (?<![\w.]) \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{1,4}} (?<= \.(?i:{_ENDINGS}) ) (?![\w@-])
+    | (?<![\w.]) \p{{Ll}}{{2}}[\w-]{{0,61}}+ (?: \.\p{{Ll}}[\w-]{{0,62}}+ ){{2,8}}+ (?![\w@.])
+    | (?<![\w.]) \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{1,4}} (?<= \.(?i:{_HOSTS}|{_FILES}) ) (?![\w@-])
       (?: /{_URL_CHARACTER}* {_NOT_URL_END} )?
+    # emoticons that begin with a letter
+    | (?<!\w)(?: [xX]D++ | [oO][_.][oO] | T[_.]T ) (?![/\w])
 """
 _SIGNS = rf"""
     # mentions and hashtags
     (?<![\w&]) [@\#] [\p{{L}}_]\w*+
     # emoticons
     | [<>]?[:;=][-'’^]?[)(\]\[|\\]++ (?![/\w])
-    | (?<!\w)(?: [:;=][-'’^]?[DPpOoSs3/]++ | <3++ | [xX]D++ | \^[_.]?\^ | -[_.]++- | [oO][_.][oO] | T[_.]T ) (?![/\w])
+    | (?<!\w)(?: [:;=][-'’^]?[DPpOoSs3/]++ | <3++ | \^[_.]?\^ | -[_.]++- ) (?![/\w])
+    # runs: dots, dashes, stops, and lines drawn with signs
+    | \.{{2,}}+ | …++ | [-‐‑–—]{{2,}}+ | [!?]++ | \.[!?]++ | (?P<sign>[=_*~+\#^|<>,`$])(?P=sign)++ | '' | ’’
     # emoji, with their joiners, skins and flags
     | \p{{RI}}\p{{RI}}
-    | [\d\#*]\ufe0f?\u20e3
     | [\p{{Extended_Pictographic}}--[©®™\d\#*]] {_EMOJI_MODIFIER}*+
       (?: \u200d\p{{Extended_Pictographic}}{_EMOJI_MODIFIER}*+ )*+ [\U000e0020-\U000e007f]*+
-    # runs: dots, dashes, stops, and lines drawn with signs
-    | \.{{2,}}+ | …++ | [-‐‑–—]{{2,}}+ | [!?]++ | \.[!?]++ | (?P<sign>[=_*~+\#^|<>,`])(?P=sign)++ | '' | ’’
 """
-_FALLBACK = rf"[{CJK}]\p{{M}}*+ | [^{SPACE}]\p{{M}}*+"
 
 
 class RuleTokenizer:
@@ -66,8 +70,7 @@ class RuleTokenizer:
 
     def __init__(self, language: str | None) -> None:
         self._clitics = clitics_of(language)
-        alternatives = [_WEB, _SIGNS, _numbers(self._clitics), _words(language, self._clitics), _FALLBACK]
-        self._pattern = regex.compile(" | ".join(alternatives), regex.VERBOSE | regex.VERSION1)
+        self._pattern = _pattern(language)
         self._kept: dict[str, list[str]] = {}
 
     def __call__(self, text: str) -> list[Token]:
@@ -84,7 +87,7 @@ class RuleTokenizer:
 
     def _cut(self, chunk: str) -> list[str]:
         """Cut a piece between blanks, and keep the result."""
-        pieces = []
+        pieces: list[str] = []
         if chunk.isascii() and chunk.isalpha():
             pieces = self._clitics.cut(chunk)  # the most frequent case needs no pattern
         else:
@@ -97,29 +100,43 @@ class RuleTokenizer:
         return pieces
 
 
+@lru_cache(maxsize=16)
+def _pattern(language: str | None) -> "regex.Pattern[str]":
+    """Compile the whole pattern of a language."""
+    clitics = clitics_of(language)
+    source = rf"""
+    {_SINGLE}
+    | (?= {_W} ) (?: {_WEB} | {_numbers(clitics)} | {_words(language, clitics)} )
+    | (?: {clitics.alone} ) (?! {_W} ) | (?<! \. | {_W} ) \.\d++ (?! {_W} )
+    | {_SIGNS}
+    | [^{SPACE}]\p{{M}}*+
+    """
+    return regex.compile(source, regex.VERBOSE | regex.VERSION1)
+
+
 def _numbers(clitics: Clitics) -> str:
     """Write the pattern of dates, telephones, times, decimals and thousands."""
     # In most languages a number is bound to a word by a hyphen: "15-jährig".
-    free = rf"(?! {_W} )" if clitics.hyphens else rf"(?! -?{_W} )"
+    free = rf"(?! {_W} | ['’]s )" if clitics.hyphens else rf"(?! -?{_W} )"
     end = rf"(?: {free} | (?= (?i:{clitics.units}) (?!{_W}) ) )"
-    begin = rf"(?<! {_W} | {_W}['’] )"
     return rf"""
-    {begin} (?: \d{{1,4}}/\d{{1,2}}/\d{{2,4}} | \d{{1,4}}-\d{{1,2}}-\d{{2,4}} | \d{{1,2}}/\d{{1,2}} ) (?! [/-]?\d | {_W} )
-    | {begin} (?<! \d- ) (?: \d{{1,4}}- ){{0,2}}\d{{3}}-\d{{4}} (?! -\d | {_W} )
-    | (?: {clitics.alone} ) (?! {_W} ) (?<! {_W}['’].*+ )
-    | {begin} (?: \d++ (?: :\d\d )++ | \d++ (?: [.,]\d++ )*+ | (?<!\.)\.\d++ ) {end}
-"""
+    (?=\d) (?<! {_W} | {_W}['’] ) (?:
+        (?: \d{{1,4}}(?: /\d{{1,2}}/ | -\d{{1,2}}- )\d{{2,4}} | \d{{1,2}}/\d{{1,2}} ) (?! [/-]?\d | {_W} )
+        | (?<! \d- ) (?: \d{{1,4}}- ){{0,2}}\d{{3}}-\d{{4}} (?! -\d | {_W} )
+        | (?: \d++ (?: :\d\d )++ | \d++ (?: [.,]\d++ )*+ ) {end}
+    )
+    """
 
 
 def _words(language: str | None, clitics: Clitics) -> str:
     """Write the pattern of abbreviations and words."""
     known = "|".join(regex.escape(word) for word in sorted(abbreviations(language), key=len, reverse=True))
-    begin = rf"(?<! {_W} )"
     word = rf"{_W}++ (?: ['’`´]\p{{L}}++ )*+" if clitics.hyphens else rf"{_W}++ (?: [-‐‑'’]{_W}++ )*+"
     return rf"""
-    {begin} (?: (?: \p{{L}}\. ){{2,}}+ (?!{_W}) | (?: \p{{L}}\. )++\p{{L}} (?! {_W} ) )
-    | {begin} \p{{Lu}}\. (?! {_W} )
-    | {begin} (?i: {known} )\. (?! {_W} )
-    | {begin} \p{{Lu}}++ & \p{{Lu}}++ (?! {_W} )
-    | (?P<word> (?: {begin} (?i: {clitics.prefixes} )-(?={_W}) )? {word} )
-"""
+    (?<! {_W} ) (?:
+        (?: \p{{L}}\. ){{2,}}+ (?! {_W} ) | (?: \p{{L}}\. )++\p{{L}} (?! {_W} )
+        | \p{{Lu}}\. (?! {_W} ) | (?i: {known} )\. (?! {_W} )
+        | \p{{Lu}}++ & \p{{Lu}}++ (?! {_W} )
+    )
+    | (?P<word> (?: (?<! {_W} ) (?i: {clitics.prefixes} )-(?={_W}) )? {word} )
+    """

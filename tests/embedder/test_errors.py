@@ -1,0 +1,88 @@
+"""What is warned of and what is refused, each with its message."""
+
+import warnings
+
+import pytest
+import torch
+from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model
+
+from elmokit import ConfigError, Embedder
+from elmokit.model import ScalarMix
+
+
+@pytest.fixture(scope="module")
+def elmo():
+    return Embedder(tiny_bundle())
+
+
+def test_a_list_of_words_is_warned_of(elmo):
+    with pytest.warns(UserWarning, match="each of these 3 words is taken as a sentence of its own") as caught:
+        sentences = elmo.embed(["the", "cat", "sat"])
+    assert len(sentences) == 3
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "texts", [[["the", "cat", "sat"]], ["the cat", "sat", "x"], ["one", "two"], ["", "", ""]]
+)
+def test_what_is_not_warned_of(elmo, texts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elmo.embed(texts)
+
+
+def test_cut_tokens_are_reported_once(caplog):
+    elmo = Embedder(tiny_bundle())
+    texts = [["a" * 48, "b" * 49, "é" * 24, "é" * 25], ["c" * 200]]
+    assert [sentence.cut for sentence in elmo.embed(texts)] == [[1, 3], [0]]
+    assert elmo.embed("short").cut == []
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "more than 48 bytes, of which the model reads the first 48 only: '" in record.getMessage()
+
+
+def test_words_of_a_word_model_are_never_cut():
+    elmo = Embedder(tiny_bundle(tiny_model(tiny_config(words=len(WORDS))), vocabulary=True))
+    assert elmo.embed("a" * 100).cut == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda elmo: elmo.embed(5), "expected a text or a list of texts, found int 5"),
+        (lambda elmo: elmo.embed(None), "expected a text or a list of texts, found NoneType None"),
+        (lambda elmo: elmo.embed(b"text"), "expected a text or a list of texts, found bytes b'text'"),
+        (lambda elmo: elmo.embed([b"text"]), "expected a string or a list of tokens, found bytes b'text'"),
+        (lambda elmo: elmo.embed([3]), "expected a string or a list of tokens, found int 3"),
+        (lambda elmo: elmo.embed([["a", 3]]), "token 1 is of type int, expected str"),
+        (lambda elmo: elmo.embed([[["a"]]]), "token 0 is of type list, expected str"),
+        (lambda elmo: list(elmo.stream("text")), "expected a list of texts, found one string 'text'; pass"),
+        (lambda elmo: elmo.encode("text"), "expected a list of texts, found one string 'text'; pass"),
+        (
+            lambda elmo: elmo.encode(["a"], pooling="sum"),
+            "pooling must be one of mean, max, ends, found 'sum'",
+        ),
+    ],
+)
+def test_what_is_refused(elmo, call, message):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        call(elmo)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch_tokens": 0}, "batch_tokens must be at least 1, found 0"),
+        ({"device": "gpu"}, "device 'gpu' cannot be used here"),
+        ({"mix": ScalarMix(2)}, "the mix has 2 layers, the model 3"),
+    ],
+)
+def test_settings_that_cannot_be(arguments, message):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        Embedder(tiny_bundle(), **arguments)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_a_device_that_is_not_there():
+    with pytest.raises(ConfigError, match=r"^device 'cuda' cannot be used here .*; use 'cpu' or 'auto'"):
+        Embedder(tiny_bundle(), device="cuda")
