@@ -3,11 +3,17 @@
 import lzma
 import math
 import os
+import platform
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from elmokit.formats import ModelBundle, save_model
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
@@ -65,25 +71,74 @@ def data_file(name: str, source: str) -> Path:
     return path
 
 
-def wikitext_sentences(num_tokens: int) -> list[list[str]]:
-    """The first ordinary sentences (3 to 80 tokens) of WikiText-2's validation text, of so many tokens."""
-    path = data_file(
-        "lm/wikitext-2/valid.txt.xz", "the validation text of WikiText-2 (wiki.valid.tokens), by xz"
-    )
-    sentences: list[list[str]] = []
-    found = 0
+def wikitext_sentences(part: str = "valid") -> Iterator[list[str]]:
+    """The ordinary sentences (3 to 80 tokens) of WikiText-2, with its marks undone: "@-@" is "-", "<unk>" a word."""
+    path = data_file(f"lm/wikitext-2/{part}.txt.xz", f"WikiText-2's wiki.{part}.tokens packed by xz")
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             if line.startswith(" = "):  # a heading
                 continue
-            for part in line.strip().replace(" . ", " .\n").split("\n"):
-                tokens = part.split()
+            plain = re.sub(r"@(.)@", r"\1", line).replace("<unk>", "unknown")
+            for sentence in plain.replace(" . ", " .\n").splitlines():
+                tokens = sentence.split()
                 if 3 <= len(tokens) <= 80:
-                    sentences.append(tokens)
-                    found += len(tokens)
-                if found >= num_tokens:
-                    return sentences
-    return sentences
+                    yield tokens
+
+
+def machine() -> dict[str, str | int]:
+    """What the measurements were made on."""
+    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
+    wanted = re.compile("avx2|avx512f|avx512_vnni|avx_vnni|avx512_bf16|amx_.*")
+    return {
+        "processor": fields.get("model name", platform.processor()),
+        "instructions": " ".join(flag for flag in fields.get("flags", "").split() if wanted.fullmatch(flag)),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "not set"),
+    }
+
+
+def gemm_peaks() -> dict[str, dict[str, float]]:
+    """GFLOP/s of torch's matrix products: for each type of number its operators, each at its best shape."""
+    peaks: dict[str, dict[str, float]] = {}
+    for rows, inner, columns in ((256, 256, 256), (2048, 2048, 2048), (256, 512, 8192)):
+        a, b = torch.randn(rows, inner), torch.randn(inner, columns)
+        for precision, name, call in _products(a, b):
+            found = peaks.setdefault(precision, {})
+            if rows > 256 and found[name] < _HOPELESS:
+                continue
+            found[name] = max(found.get(name, 0.0), 2e-9 * rows * inner * columns / _best_seconds(call))
+    return peaks
+
+
+_HOPELESS = 5.0  # GFLOP/s that tell a loop without vector instructions: larger products would take minutes
+
+
+def _products(a: Tensor, b: Tensor) -> Iterator[tuple[str, str, Callable[[], Tensor]]]:
+    """Every way that torch has to multiply these two: its type of number, its name, the call."""
+    yield "float32", "torch.mm", partial(torch.mm, a, b)
+    yield "bfloat16", "torch.mm", partial(torch.mm, a.bfloat16(), b.bfloat16())
+    yield "int8", "torch._int_mm", partial(torch._int_mm, (a * 30).char(), (b * 30).char())
+    if "fbgemm" in torch.backends.quantized.supported_engines:
+        scale, zero = torch.full((b.shape[1],), 0.03).double(), torch.zeros(b.shape[1], dtype=torch.long)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecated, and what int8 is made of today
+            weight = torch.quantize_per_channel(b.T.contiguous(), scale, zero, 0, torch.qint8)
+        packed = torch.ops.quantized.linear_prepack(weight, None)
+        yield "int8", "linear_dynamic", partial(torch.ops.quantized.linear_dynamic, a, packed, True)
+
+
+def _best_seconds(call: Callable[[], object], repeats: int = 4) -> float:
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -2,9 +2,9 @@
 
     ELMOKIT_DATA=… python benchmarks/memory.py
 
-The text is English Wikipedia, repeated up to the size asked for, the model the small shape with random weights.
-Memory is the process's resident set as Linux tells it (VmRSS, its peak VmHWM), progress the place up to which it
-has read the file. With the small shape 200 MB take an hour or so: a run that is cut short says so.
+The text is English Wikipedia, repeated up to the size asked for; the model has the small shape and random
+weights. Memory is the process's resident set as Linux tells it (VmRSS, its peak VmHWM), progress the place up
+to which it has read the file. 200 MB take hours on two cores: a run that is cut short says so.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common import SHAPES, data_file, markdown_table, random_model
-
 from elmokit.formats import save_model
 from elmokit.model import BiLMConfig, CharCNNConfig
 from elmokit.text import TokenizerSpec
@@ -102,8 +101,8 @@ def report(samples: list[Sample], size: int, *, finished: bool) -> None:
         print(f"\nall {size / MEGABYTE:.0f} MB embedded and the file of vectors written")
     else:
         print(
-            f"\nstopped by --minutes after {total / MEGABYTE:.1f} of {size / MEGABYTE:.0f} MB; the rest, and the "
-            "writing of the finished file, did not happen in this run"
+            f"\nstopped by --minutes after {total / MEGABYTE:.1f} of {size / MEGABYTE:.0f} MB; "
+            "the rest, and the writing of the finished file, did not happen in this run"
         )
     print(f"peak memory {peak:.0f} MB, aim < {LIMIT_MEGABYTES} MB with the small shape")
 

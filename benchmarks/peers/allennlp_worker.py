@@ -108,11 +108,25 @@ def mixed(batches: list[Batch], weights: list[float], gamma: float, layer_norm: 
     np.savez(out, **arrays)
 
 
+@torch.no_grad()
 def embed(sentences: Batch, batch: int) -> dict[str, Any]:
     """Embed sentences in their order, `batch` at a time, and give the seconds of each batch."""
     groups = [sentences[start : start + batch] for start in range(0, len(sentences), batch)]
-    with torch.no_grad():
-        return {"seconds": timed(lambda group: loaded["elmo"](allennlp_elmo.batch_to_ids(group)), groups)}
+    return {"seconds": timed(lambda group: loaded["elmo"](allennlp_elmo.batch_to_ids(group)), groups)}
 
 
-serve({"load": load, "layers": layers, "mixed": mixed, "embed": embed, "memory": peak_megabytes})
+def single(sentences: Batch) -> dict[str, Any]:
+    """Embed the sentences one by one."""
+    return embed(sentences, batch=1)
+
+
+serve(
+    {
+        "load": load,
+        "layers": layers,
+        "mixed": mixed,
+        "embed": embed,
+        "single": single,
+        "memory": peak_megabytes,
+    }
+)

@@ -4,7 +4,6 @@
 >>> elmokit.load("path/to/model")                              # doctest: +SKIP
 """
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError
@@ -24,8 +23,6 @@ __all__ = [
     "Sentence",
     "load",
 ]
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (what a name stands for)

@@ -127,9 +127,9 @@ def embed_file(
     if resume and target.exists() and not Spool.folder_of(target).exists():
         return None
     settings = {"layers": layers, "pooling": pooling, "tokens": tokens, "split": language}
-    tokenizer = {"tokenizer": embedder.tokenizer_spec.to_dict()}
+    model = {"tokenizer": embedder.tokenizer_spec.to_dict(), "precision": embedder.precision}
     inputs = _inputs(source, tokens=tokens, split=language)
-    spool = Spool(target, layout, settings | tokenizer, resume=resume, overwrite=overwrite)
+    spool = Spool(target, layout, settings | model, resume=resume, overwrite=overwrite)
     resumed_at = spool.num_rows
     try:
         with spool, _progress_bar(source, shown=progress) as advance:

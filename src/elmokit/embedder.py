@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from elmokit.errors import ConfigError
-from elmokit.formats import ModelBundle, load_model, save_model
+from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
 from elmokit.model import BiLM, CharCNNConfig, InferenceBiLM, LayerState, ScalarMix
 from elmokit.model.precision import resolve
 from elmokit.sentence import Floats, Pooling, Sentence
@@ -114,6 +114,7 @@ class Embedder:
         self._tokenize = make_tokenizer(self.tokenizer_spec)
         self._state: list[LayerState] | None = None
         self._warned_of_cut = False
+        self._warned_of_tokenizer = tokenizer is not None or bundle.tokenizer != UNRECORDED
 
     @cached_property
     def _engine(self) -> InferenceBiLM:
@@ -188,6 +189,13 @@ class Embedder:
 
     def _prepare(self, text: Text) -> "_Prepared":
         if isinstance(text, str):
+            if not self._warned_of_tokenizer:
+                self._warned_of_tokenizer = True
+                logger.warning(
+                    "the model's files do not say its language, nor how its text was cut into tokens; "
+                    "general rules are used. Pass tokenizer='rules:en' (or another), or lists of tokens. "
+                    "(Said once.)"
+                )
             return _Prepared(text, self._tokenize(text))
         _refuse_unless(text, Sequence, "a string or a list of tokens")
         return _Prepared(" ".join(map(str, text)), tokens_from_list(text))
@@ -273,7 +281,7 @@ class Embedder:
             self._warned_of_cut = True
             logger.warning(
                 "a token has more than %d bytes, of which the model reads the first %d only: %.60r… "
-                "(Sentence.cut lists such tokens; this is said once)",
+                "(Sentence.cut lists such tokens. Said once.)",
                 longest - 2,
                 longest - 2,
                 tokens[cut[0]].text,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from elmokit.formats import ModelBundle
+from elmokit.model.precision import supported
 
 
 def model_info(bundle: ModelBundle) -> dict[str, Any]:
@@ -13,7 +14,8 @@ def model_info(bundle: ModelBundle) -> dict[str, Any]:
 
     Returns:
         Plain data that JSON can hold: where it came from, its tokenizer, the sizes of its vectors, vocabulary
-        and softmax (None if it has none), its settings, and the shape of each of its weights.
+        and softmax (None if it has none), its settings, the shape of each of its weights, and the precisions
+        that this machine does natively.
     """
     weights = [
         {"name": name, "shape": list(weight.shape), "parameters": weight.numel()}
@@ -30,4 +32,5 @@ def model_info(bundle: ModelBundle) -> dict[str, Any]:
         "softmax": None if bundle.softmax is None else bundle.softmax.num_words,
         "config": config.to_dict(),
         "weights": weights,
+        "precisions": supported(),
     }

@@ -10,7 +10,7 @@ from elmokit.model import BiLMConfig, CharCNNConfig, InferenceBiLM
 from elmokit.text import Vocabulary, character_matrix, used_characters
 
 _CACHED_TYPES = 65_536
-_ENCODED_AT_ONCE = 4096
+_ENCODED_AT_ONCE = 1024
 
 
 class TypeVectors:

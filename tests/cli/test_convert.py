@@ -21,8 +21,8 @@ def test_there_and_back_is_bit_identical(run, model, tmp_path):
 
 
 def test_half_as_large(run, model, tmp_path):
-    assert run("convert", model, tmp_path / "half", "--dtype", "float16").exit_code == 0
-    refused = run("convert", model, tmp_path / "other", "--dtype", "float16", "--format", "hdf5")
+    assert run("convert", model, tmp_path / "half", "--precision", "float16").exit_code == 0
+    refused = run("convert", model, tmp_path / "other", "--precision", "float16", "--format", "hdf5")
     assert refused.exit_code == 1
     assert "float32 only" in refused.stderr
 

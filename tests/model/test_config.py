@@ -27,7 +27,7 @@ def test_sizes():
         ({"cell_dim": 2.5}, "cell_dim must be a whole number from 1 to 10000000, found 2.5"),
         ({"cell_dim": True}, "cell_dim must be a whole number from 1 to 10000000, found True"),
         ({"projection_dim": 10**12}, "projection_dim must be a whole number from 1 to 10000000, found 10000"),
-        ({"num_layers": "2"}, "num_layers must be a whole number from 1 to 10000000, found '2'"),
+        ({"num_layers": "2"}, "num_layers must be a whole number from 1 to 1000, found '2'"),
         ({"cell_clip": -1.0}, "cell_clip must be a positive number or null, found -1.0"),
         ({"projection_clip": "3"}, "projection_clip must be a positive number or null, found '3'"),
         ({"projection_clip": float("nan")}, "projection_clip must be a positive number or null, found nan"),

@@ -74,13 +74,11 @@ def test_matrix_is_the_rule_row_by_row(tokens, max_characters):
     assert matrix.shape == (len(tokens), max_characters)
     assert matrix.dtype == np.int32
     assert matrix.tolist() == [reference_ids(token, max_characters) for token in tokens]
-    assert used_characters(matrix).tolist() == [
-        max_characters - row.count(PAD) for row in matrix.tolist()
-    ]
+    assert used_characters(matrix).tolist() == [max_characters - row.count(PAD) for row in matrix.tolist()]
 
 
 def test_a_bare_string_is_refused():
-    with pytest.raises(ConfigError, match="bare string 'bank'.*pass a list"):
+    with pytest.raises(ConfigError, match=r"bare string 'bank'.*pass a list"):
         character_matrix("bank")
 
 

@@ -105,7 +105,9 @@ def test_standard_input_stays_open(monkeypatch, kind):
 
 
 def test_lines_of_a_pipe_come_as_they_are_written():
-    script = "from elmokit.text import read_lines\nfor line in read_lines('-'): print(line.upper(), flush=True)"
+    script = (
+        "from elmokit.text import read_lines\nfor line in read_lines('-'): print(line.upper(), flush=True)"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -47,7 +47,7 @@ def test_compression_follows_the_name(tmp_path):
 
 @pytest.mark.parametrize("token", [" a", "a\nb", "!!!MAXTERMID", "\ud800", "\0", "\ufeffa"])
 def test_what_would_be_read_back_changed_is_not_written(tmp_path, token):
-    with pytest.raises(DataError, match="token 0 of the vocabulary.*cannot stand on a line"):
+    with pytest.raises(DataError, match=r"token 0 of the vocabulary.*cannot stand on a line"):
         Vocabulary([token]).save(tmp_path / "vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
 
@@ -55,7 +55,7 @@ def test_what_would_be_read_back_changed_is_not_written(tmp_path, token):
 def test_no_unknown_token_is_an_error_when_it_is_needed():
     vocabulary = Vocabulary(["<S>", "</S>", "bank"])
     assert vocabulary.id("bank") == 2
-    with pytest.raises(DataError, match="'brook' is not in the vocabulary of 3 tokens.*<UNK>"):
+    with pytest.raises(DataError, match=r"'brook' is not in the vocabulary of 3 tokens.*<UNK>"):
         vocabulary.id("brook")
 
 

@@ -17,16 +17,22 @@ import click
     show_default=True,
     help="hdf5: options.json and weights.hdf5, as AllenNLP, bilm-tf and simple_elmo read them.",
 )
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "float16", "int8"]),
+    default="float32",
+    show_default=True,
+    help="Of the stored weights (native format); int8 makes a quarter of the size.",
+)
 def convert(
     source: str,
     target: str,
     weights: str | None,
     model_format: Literal["native", "hdf5"],
-    dtype: Literal["float32", "float16"],
+    precision: Literal["float32", "float16", "int8"],
 ) -> None:
     """Read the model IN and write it to the new folder OUT."""
     from elmokit.formats import load_model, save_model
 
-    save_model(load_model(source, weights), target, format=model_format, dtype=dtype)
+    save_model(load_model(source, weights), target, format=model_format, dtype=precision)
     click.echo(f"wrote {target}", err=True)

@@ -25,6 +25,7 @@ def info(model: str, weights: str | None, as_json: bool) -> None:
         click.echo(f"{key:<12}{'none' if facts[key] is None else facts[key]}")
     for key in ("tokenizer", "config"):
         click.echo(f"{key:<12}{json.dumps(facts[key])}")
+    click.echo(f"precisions  {', '.join(facts['precisions'])} (native to this machine, fastest last)")
     table = Table("weights", "shape")
     table.add_column("parameters", justify="right")
     for weight in facts["weights"]:

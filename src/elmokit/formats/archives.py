@@ -17,7 +17,15 @@ _SLACK = 1024 * 1024  # small text files may compress better than that
 _MAX_FILES = 1000
 
 # What zipfile and its decompressors raise for an archive that is not as it should be.
-_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, UnicodeError)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    UnicodeError,
+)
 
 
 @contextmanager
@@ -29,7 +37,7 @@ def unpacked(path: Path) -> Iterator[Path]:
     """
     try:
         with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="elmokit-") as folder:
-            members = [info for info in archive.infolist() if not info.is_dir()]
+            members = [info for info in archive.infolist() if not info.filename.endswith("/")]
             _check(path, members)
             for info in members:
                 _extract(path, archive, info, Path(folder))

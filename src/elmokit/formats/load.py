@@ -14,7 +14,7 @@ from elmokit.text import TokenizerSpec, Vocabulary
 BUNDLED = Path(__file__).parent.parent / "models"
 
 # What published models were trained on is not in their files; our rules split as Moses and the treebanks do.
-_UNRECORDED = TokenizerSpec(name="rules")
+UNRECORDED = TokenizerSpec(name="rules")
 
 
 def bundled_names() -> list[str]:
@@ -33,7 +33,7 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     Raises:
         ModelFileError, ConfigError: what was found is no model, is damaged, or does not fit together.
     """
-    place = _find(path)
+    place = find_model(path)
     weights = None if weights is None else Path(weights)
     if weights is not None and not weights.is_file():
         raise ModelFileError(f"weights {weights}: expected a file, it is {describe_file(weights)}")
@@ -56,7 +56,8 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     )
 
 
-def _find(path: str | Path) -> Path:
+def find_model(path: str | Path) -> Path:
+    """The path, or that of the bundled model of this name."""
     place = Path(path)
     try:
         if place.exists():
@@ -137,7 +138,7 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
     model = bilm_hdf5.read_weights(weights, read_json(options))
     return ModelBundle(
         model=model,
-        tokenizer=_UNRECORDED,
+        tokenizer=UNRECORDED,
         vocabulary=_vocabulary(found.vocabularies),
         softmax=_softmax(found, folder, model.config.projection_dim),
         source=f"options {options} and HDF5 weights {weights}",
@@ -178,7 +179,7 @@ def _softmax(found: _Contents, folder: Path, dim: int) -> SoftmaxFile | None:
 
 def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
     with archives.unpacked(path) as folder:
-        bundle = _load_folder(_home(folder), None, weights)
+        bundle = _load_folder(model_home(folder), None, weights)
         softmax = bundle.softmax
         if softmax is not None:  # the file is gone when this block ends
             content = softmax.read()
@@ -186,7 +187,7 @@ def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
     return replace(bundle, softmax=softmax, source=f"zip {path}")
 
 
-def _home(folder: Path) -> Path:
+def model_home(folder: Path) -> Path:
     """Where the model lies: some archives hold the files flat, some in one folder."""
     files = sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: len(file.parts))
     for file in files:

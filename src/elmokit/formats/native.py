@@ -1,7 +1,7 @@
 """elmokit's own folder.
 
 config.json             format, version, the model's sizes, tokenizer, sha256 of the weights
-model.safetensors       the network (float32 or float16)
+model.safetensors       the network: float32, float16, or int8 with a `.scale` beside each matrix
 vocab.txt               words, where there are any
 softmax.safetensors     `weight`, `bias`, where there are any
 README.md               the model card
@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,14 +24,17 @@ from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json
 from elmokit.model import BiLM, BiLMConfig
 from elmokit.model.config import refuse_unknown_keys
+from elmokit.model.precision import int8_scale
 from elmokit.text import TokenizerSpec, Vocabulary
 
 FORMAT = "elmokit"
 FORMAT_VERSION = 1
 _KEYS = ("format", "format_version", "model", "tokenizer", "sha256")
 
-StoredType = Literal["float32", "float16"]
-_DTYPES: dict[StoredType, torch.dtype] = {"float32": torch.float32, "float16": torch.float16}
+StoredType = Literal["float32", "float16", "int8"]
+_SCALE = ".scale"  # ending of the tensor that says what one step of an int8 row is worth
+# Small, and not used in products of integers.
+_NEVER_INT8 = ("encoder.embedding.", "encoder.convolutions.")
 
 
 def looks_native(data: object) -> bool:
@@ -78,14 +81,16 @@ def _section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
 
 def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "float32") -> None:
     """Write a native folder into `folder`, which must exist and be empty."""
-    if dtype not in _DTYPES:
-        raise ConfigError(f"weights are stored as {' or '.join(_DTYPES)}, not {dtype!r}")
+    if dtype not in get_args(StoredType):
+        raise ConfigError(f"weights are stored as {', '.join(get_args(StoredType))}, not {dtype!r}")
     tensors = {"model.safetensors": bundle.model.state_dict()}
     if bundle.softmax is not None:
         softmax = bundle.softmax.read()
         tensors["softmax.safetensors"] = {"weight": softmax.weight, "bias": softmax.bias}
     for name, state in tensors.items():
-        stored = {key: _stored(tensor, _DTYPES[dtype], key) for key, tensor in state.items()}
+        stored: dict[str, Tensor] = {}
+        for key, tensor in state.items():
+            stored |= _stored(key, tensor.detach().cpu(), dtype)
         save_file(stored, folder / name, metadata={"format": "pt"})
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
@@ -106,11 +111,16 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _stored(tensor: Tensor, dtype: torch.dtype, key: str) -> Tensor:
-    stored = tensor.detach().to("cpu", dtype).contiguous()
-    if not torch.isfinite(stored).all():
+def _stored(key: str, tensor: Tensor, dtype: StoredType) -> dict[str, Tensor]:
+    """The tensors that stand for one of the model's."""
+    if dtype == "int8" and tensor.dim() > 1 and not key.startswith(_NEVER_INT8):
+        scale = int8_scale(tensor.float())  # (…), one for each row
+        stored = {key: (tensor / scale[..., None]).round().to(torch.int8), key + _SCALE: scale}
+    else:
+        stored = {key: tensor.to(torch.float16 if dtype == "float16" else torch.float32)}
+    if not all(torch.isfinite(part).all() for part in stored.values()):
         raise ModelFileError(f"{key} has numbers that {dtype} cannot hold (or is not finite); store float32")
-    return stored
+    return {name: part.contiguous() for name, part in stored.items()}
 
 
 def _read_model(path: Path, config: BiLMConfig) -> BiLM:
@@ -140,12 +150,20 @@ def _read_tensors(path: Path, check: Callable[[dict[str, tuple[int, ...]]], None
     """The file's tensors in float32, after `check` has seen their shapes. What is float32 stays mapped."""
     try:
         with safe_open(path, framework="pt") as file:
-            check({name: tuple(file.get_slice(name).get_shape()) for name in file.keys()})  # noqa: SIM118
-            return {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            scales = {name: shapes.pop(name) for name in list(shapes) if name.endswith(_SCALE)}
+            check(shapes)
+            _check(path, scales, {name: shapes.get(name.removesuffix(_SCALE), ())[:-1] for name in scales})
+            return {name: _read(file, name, scaled=name + _SCALE in scales) for name in shapes}
     except (OSError, SafetensorError) as error:
         raise ModelFileError(
             f"{path}: cannot be read as safetensors: it is {describe_file(path)} ({error}); get it again"
         ) from error
+
+
+def _read(file: Any, name: str, *, scaled: bool) -> Tensor:  # noqa: ANN401 (safetensors has no types)
+    tensor: Tensor = file.get_tensor(name).float()
+    return tensor * file.get_tensor(name + _SCALE)[..., None] if scaled else tensor
 
 
 def _softmax_file(path: Path, dim: int) -> SoftmaxFile:

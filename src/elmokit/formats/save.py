@@ -26,7 +26,7 @@ def save_model(
         bundle: the model.
         folder: must not exist, or be empty.
         format: "native", or "hdf5" for options.json + weights.hdf5 as AllenNLP and bilm-tf read them.
-        dtype: of the stored weights; the HDF5 layout knows float32 alone.
+        dtype: of the stored weights, "float32", "float16" or "int8"; the HDF5 layout knows float32 alone.
 
     Raises:
         DataError: the folder cannot be written.
@@ -35,7 +35,7 @@ def save_model(
     if format not in ("native", "hdf5"):
         raise ConfigError(f"the formats to write are native and hdf5, not {format!r}")
     if format == "hdf5" and dtype != "float32":
-        raise ConfigError("the HDF5 layout holds float32 only; use the native format to store float16")
+        raise ConfigError(f"the HDF5 layout holds float32 only; use the native format to store {dtype}")
     target = Path(folder)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):

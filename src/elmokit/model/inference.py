@@ -19,8 +19,9 @@ from elmokit.model.char_cnn import CharCNN, Highway
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 from elmokit.model.precision import Precision, make_product
 
-# The gates' input half of both directions for one block of steps, in numbers (128 MB in float32).
-_BLOCK_NUMBERS = 32 * 1024 * 1024
+# The gates' input half of one direction for one block of steps, in numbers (8 MB in float32): larger blocks
+# leave the processor's cache.
+_BLOCK_NUMBERS = 2 * 1024 * 1024
 
 
 class InferenceBiLM:
@@ -130,14 +131,17 @@ class _Layer:
         cell = x.new_zeros(2, batch, cell_dim) if state is None else 2 * state.cell
         hidden = None if state is None else state.hidden  # zero: nothing to add
         work = x.new_empty(2, batch, cell_dim)
-        most = max(1, _BLOCK_NUMBERS // (8 * cell_dim))
+        most = max(batch, _BLOCK_NUMBERS // (4 * cell_dim))
+        space = x.new_empty(2, min(most, x.shape[1]), 4 * cell_dim)
         step = start = 0
         while step < len(sizes):
             stop, end = step + 1, start + sizes[step]
             while stop < len(sizes) and end + sizes[stop] - start <= most:
                 end += sizes[stop]
                 stop += 1
-            block = [product(x[d, start:end]) for d, product in enumerate(self._inputs)]  # (block, 4N) each
+            block = [  # (block, 4N) each
+                product(x[d, start:end], space[d, : end - start]) for d, product in enumerate(self._inputs)
+            ]
             offset = 0
             for size in sizes[step:stop]:
                 gates = [half[offset : offset + size] for half in block]  # (b, 4N) each

@@ -21,8 +21,8 @@ _INT8_MAX = 127
 class Product(Protocol):
     """A matrix, laid out once for fast products: x ↦ x · Wᵀ + b."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """(b, in) → (b, out), float32."""
+    def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
+        """(b, in) → (b, out), float32; in `space` (b, out) where that saves taking new memory."""
         ...
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
@@ -87,14 +87,16 @@ def make_product(precision: Precision, weight: Tensor, bias: Tensor | None = Non
 
 
 class _Float32:
-    """Plain products with the matrix stored as (in, out), which suits few rows."""
+    """Plain products. New memory for a large result costs as much as the product itself: hence `space`."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._weight = weight.T.contiguous()  # (in, out)
+        self._weight = weight.contiguous().T  # (in, out)
         self._bias = bias
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return x @ self._weight if self._bias is None else torch.addmm(self._bias, x, self._weight)
+    def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
+        if self._bias is None:
+            return torch.mm(x, self._weight, out=space)
+        return torch.addmm(self._bias, x, self._weight, out=space)
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
         target.addmm_(x, self._weight)
@@ -107,11 +109,12 @@ class _BFloat16:
     """bfloat16 factors, sums in float32 inside the product."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._weight = weight.T.contiguous().bfloat16()  # (in, out)
+        self._weight = weight.bfloat16().contiguous().T  # (in, out)
         self._bias = bias
 
-    def __call__(self, x: Tensor) -> Tensor:
-        out = (x.bfloat16() @ self._weight).float()
+    def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
+        out = x.bfloat16() @ self._weight
+        out = out.float() if space is None else space.copy_(out)
         return out if self._bias is None else out.add_(self._bias)
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
@@ -134,7 +137,7 @@ class _Int8:
         self._packed = torch.ops.quantized.linear_prepack(quantised, bias)
         self._seven_bits = not torch.cpu._is_vnni_supported()
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
         out: Tensor = torch.ops.quantized.linear_dynamic(x, self._packed, self._seven_bits)
         return out
 

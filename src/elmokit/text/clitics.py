@@ -77,7 +77,7 @@ _ENGLISH = Clitics(
     hyphens=True,
     prefixes="e|non|mid|pre|anti|re|post|co|pro|multi|ex|sub|semi|neo|un|micro|intra|inter|counter|arch|socio|psycho"
     "|ultra|super|hyper|pseudo|quasi|mini|macro|mega|trans|bi|tri|de",
-    units="a\\.?m\\.?|p\\.?m\\.?|mm|cm|km|m|kg|g|mg|lbs?|oz|ft|k|b|hrs?|mins?|yrs?|mph|[kmgt]b|mw|mhz|ghz|hz|x|cc|c",
+    units="a\\.?m\\.?|p\\.?m\\.?|mm|cm|km|m|kg|mg|lbs?|oz|ft|k|b|hrs?|mins?|yrs?|mph|[kmgt]b|mw|mhz|ghz|hz|x|cc",
 )
 _ROMANCE_ALONE = {
     "it": r"(?:po|mo|be)['’]",

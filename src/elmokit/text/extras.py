@@ -2,6 +2,7 @@
 
 import logging
 import pkgutil
+import re
 import warnings
 from collections.abc import Iterable
 
@@ -9,6 +10,8 @@ from elmokit.errors import ConfigError, DataError, MissingExtra
 from elmokit.text.languages import primary
 from elmokit.text.tokens import Token, Tokenizer
 
+_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")
+_STAND_IN = "\ufffd"  # spaCy and ICU fail on lone surrogates, which text from JSON may hold
 _MOSES_DROPS_BELOW = " "  # Moses deletes the ASCII control characters
 
 
@@ -31,11 +34,9 @@ def spacy_tokenizer(language: str | None) -> Tokenizer:
         ) from error
 
     def tokenize(text: str) -> list[Token]:
-        return [
-            Token(token.text, token.idx, token.idx + len(token.text))
-            for token in cut(text)
-            if not token.is_space
-        ]
+        document = cut(_LONE_SURROGATE.sub(_STAND_IN, text))
+        spans = [(token.idx, token.idx + len(token)) for token in document if not token.is_space]
+        return [Token(text[start:end], start, end) for start, end in spans]
 
     return tokenize
 
@@ -71,7 +72,7 @@ def icu_tokenizer(language: str | None) -> Tokenizer:
 
     def tokenize(text: str) -> list[Token]:
         # The breaker's own offsets count UTF-16 units; its pieces are true strings.
-        return _placed(WordBreaker(text, locale))
+        return _placed(WordBreaker(_LONE_SURROGATE.sub(_STAND_IN, text), locale), text)
 
     return tokenize
 
@@ -97,19 +98,19 @@ def jieba_tokenizer(language: str | None) -> Tokenizer:
         jieba.default_logger.setLevel(level)
 
     def tokenize(text: str) -> list[Token]:
-        return _placed(cutter.cut(text))
+        return _placed(cutter.cut(text), text)
 
     return tokenize
 
 
-def _placed(pieces: Iterable[str]) -> list[Token]:
-    """Give consecutive pieces of a text their offsets and drop those of white space."""
+def _placed(pieces: Iterable[str], text: str) -> list[Token]:
+    """Give consecutive pieces of a text their places in it and drop those of white space."""
     tokens = []
     start = 0
     for piece in pieces:
         end = start + len(piece)
         if not piece.isspace():
-            tokens.append(Token(piece, start, end))
+            tokens.append(Token(text[start:end], start, end))
         start = end
     return tokens
 

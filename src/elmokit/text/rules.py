@@ -106,8 +106,9 @@ def _pattern(language: str | None) -> "regex.Pattern[str]":
     clitics = clitics_of(language)
     source = rf"""
     {_SINGLE}
+    | (?<! {_W} ) (?i: {clitics.alone} ) (?! {_W} )
     | (?= {_W} ) (?: {_WEB} | {_numbers(clitics)} | {_words(language, clitics)} )
-    | (?: {clitics.alone} ) (?! {_W} ) | (?<! \. | {_W} ) \.\d++ (?! {_W} )
+    | (?<! \. | {_W} ) \.\d++ (?! {_W} )
     | {_SIGNS}
     | [^{SPACE}]\p{{M}}*+
     """

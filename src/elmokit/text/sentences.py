@@ -17,7 +17,7 @@ _CLOSERS = r"""['"’”“»«›‹)\]}]"""
 _CLOSERS_CJK = r"""[”’」』】）)》〉"']"""
 _FACE = r"[:;=][-'^]?(?:[)(]++|[DP](?!\w))(?=\s|\Z)"  # an emoticon belongs to the sentence before it
 _STOP = rf"""
-    [.!?…؟۔।॥։።។၊။]++ (?P<close>{_CLOSERS}*+) (?:\[\d{{1,3}}\]){{0,9}}+ (?=\s|\Z) (?:\ {_FACE})?+
+    [.!?…؟۔।॥։።។၊။]++ (?P<close>{_CLOSERS}*+(?:\s»)?+) (?:\[\d{{1,3}}\]){{0,9}}+ (?=\s|\Z) (?:\ {_FACE})?+
     | [。！？｡]++ (?P<close>{_CLOSERS_CJK}*+)
     | (?<=\s) {_FACE}
 """
@@ -31,8 +31,8 @@ _NEVER_LAST_WORDS = """
     vs eg ie fig vol nos pp cf ca approx
 """
 _NEVER_LAST = frozenset(_NEVER_LAST_WORDS.split())
-# English in lower case throughout: a stop after a plain word too long for an abbreviation, or before "i".
-_CARELESS = regex.compile(r"(?<!\S)\p{Ll}{5,}+\. |\p{Ll}\.++ i\b")
+# Too long for an abbreviation: a stop after it ends a sentence though careless English goes on in lower case.
+_PLAIN_WORD = regex.compile(r"(?<!\S)\p{Ll}{5,}+$")
 # Words that seldom follow an abbreviation inside an English sentence with a capital letter.
 _STARTER_WORDS = """
     A After All Although An And Another Any As At Because Before Both But By Can Did Do Does During Each
@@ -148,7 +148,8 @@ class _Splitter:
             return not (match["close"] and upcoming[:1].islower())
         before = text[max(start, match.start() - _WORD_REACH) : match.start()]
         if upcoming[:1].islower():
-            return self._language == "en" and _CARELESS.search(before + stop + " " + upcoming) is not None
+            careless = stop == "." and (_PLAIN_WORD.search(before) or upcoming.startswith(("i ", "i'", "i’")))
+            return self._language == "en" and bool(careless)
         if stop.startswith(("…", "..")):
             return True
         return not self._belongs_to_word(before, upcoming)
@@ -164,8 +165,8 @@ class _Splitter:
             return self._language in ORDINAL_STOP and len(word) <= 2
         if lower == "no" and following.isdigit():
             return True
-        if len(word) == 1 and word.isalpha():
-            return word != "I" and word.isupper()
+        if len(word) == 1 and word.isupper():
+            return word != "I"
         if lower in self._abbreviations or _LETTERS_AND_STOPS.fullmatch(word):
             if lower in _NEVER_LAST:
                 return True

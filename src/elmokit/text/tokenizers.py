@@ -16,7 +16,7 @@ from elmokit.text.tokens import Token, Tokenizer
 _PIECE_OF_CJK = regex.compile(
     rf"""
     [{CJK}||\p{{Hangul}}]\p{{M}}*
-    | \p{{N}}++(?:[.,]\p{{N}}++)++(?!\p{{L}})          # 3.5 is a run of digits too
+    | \p{{N}}++(?:[.,]\p{{N}}++)++  # 3.5 is a run of digits too
     | [\p{{L}}\p{{M}}\p{{N}}--[{CJK}\p{{Hangul}}]]++
     | [^{SPACE}]\p{{M}}*
     """,

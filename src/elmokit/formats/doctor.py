@@ -1,0 +1,329 @@
+"""What a file or folder is, whether it is whole, and the classic mistakes by name; of models and of texts."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from elmokit.errors import DataError, ElmoError
+from elmokit.formats import archives, native
+from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights
+from elmokit.formats.bundle import ModelBundle
+from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.load import find_model, load_model, model_home
+from elmokit.formats.options import looks_like_options
+
+Level = Literal["ok", "note", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was found: good, worth knowing, likely wrong, or wrong."""
+
+    level: Level
+    message: str
+
+
+def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Finding]:
+    """Say what a path is, whether it is a whole model, and what is wrong or odd about it.
+
+    Args:
+        path, weights: as `load_model` takes them.
+
+    Returns:
+        The findings; with no error among them the model can be used.
+
+    Example:
+        >>> diagnose("no-such-model")[0].level
+        'error'
+    """
+    try:
+        place = find_model(path)
+        if place.is_file() and file_kind(place) == "zip":
+            with archives.unpacked(place) as folder:
+                inside = diagnose(model_home(folder), weights)
+            shown = [replace_start(finding, str(folder), str(place)) for finding in inside]
+            return [Finding("ok", f"{place}: a zip archive that unpacks whole"), *shown]
+        bundle = load_model(place, weights)
+    except ElmoError as error:
+        return [Finding("error", str(error)), *_reasons(Path(path), weights and Path(weights))]
+    return [*_whole(bundle), *_odd(place, bundle)]
+
+
+def replace_start(finding: Finding, old: str, new: str) -> Finding:
+    """The finding with the place it speaks of renamed."""
+    return Finding(finding.level, finding.message.replace(old, new))
+
+
+def _whole(bundle: ModelBundle) -> Iterator[Finding]:
+    """A model that loads: what it is, and whether its numbers are numbers."""
+    config = bundle.model.config
+    parameters = sum(parameter.numel() for parameter in bundle.model.parameters())
+    size = f"{config.num_layers + 1} layers of {config.output_dim} numbers a token, {parameters:,} parameters"
+    yield Finding("ok", f"a whole model: {bundle.source}; {size}")
+    tensors = dict(bundle.model.named_parameters())
+    try:
+        if bundle.softmax is not None:
+            tensors |= {f"softmax {name}": tensor for name, tensor in vars(bundle.softmax.read()).items()}
+    except ElmoError as error:
+        yield Finding("error", str(error))
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            yield Finding("error", f"{name} holds NaN or infinite numbers; get the file again")
+    if bundle.vocabulary is not None:
+        try:
+            bundle.vocabulary.require_specials()
+        except DataError as error:
+            yield Finding("warning", f"{error}; without it the language model cannot be scored")
+    if bundle.tokenizer.language is None:
+        name = bundle.tokenizer.name
+        yield Finding(
+            "note",
+            "the files do not say how the text was tokenised that the model was trained on, or in which "
+            f"language it is; the tokenizer {name!r} is used: choose another if you know better",
+        )
+
+
+def _odd(place: Path, bundle: ModelBundle) -> Iterator[Finding]:
+    """A model that loads: what elsewhere would not work, and files that changed since they were saved."""
+    for path in _files(place):
+        data = _json(path)
+        if native.looks_native(data):
+            yield from _changed(path.parent, data.get("sha256"))
+        elif looks_like_options(data):
+            yield from _unlike_allennlp(path, data)
+        else:
+            yield from _by_kind(path)
+
+
+def _changed(folder: Path, recorded: object) -> Iterator[Finding]:
+    if not isinstance(recorded, dict):
+        yield Finding("note", f"{folder}: config.json has no sha256 of the weights to compare them with")
+        return
+    for name, digest in recorded.items():
+        path = folder / Path(str(name)).name
+        if path.is_file() and native.file_sha256(path) != digest:
+            message = "is not what was saved: its sha256 differs from config.json's; get the folder again"
+            yield Finding("error", f"{path}: {message}")
+        elif path.is_file():
+            yield Finding("ok", f"{path}: as saved (sha256)")
+
+
+def _unlike_allennlp(path: Path, options: dict[str, Any]) -> Iterator[Finding]:
+    characters = options.get("char_cnn") or {}
+    convert = "elmokit convert --format hdf5 writes"
+    if characters.get("n_characters") == 261:
+        yield Finding(
+            "note",
+            f"{path}: n_characters is 261, as bilm-tf's training writes it: right for elmokit, but bilm-tf "
+            f"refuses to predict with it, the commonest failure of old; {convert} 262",
+        )
+    if not options["lstm"].get("use_skip_connections"):
+        yield Finding("note", f"{path}: no skip connections: right for elmokit, but AllenNLP refuses it")
+    if characters and characters.get("max_characters_per_token", 50) != 50:
+        count = characters["max_characters_per_token"]
+        yield Finding("note", f"{path}: {count} characters a token: elmokit reads it, AllenNLP only 50")
+
+
+def _reasons(path: Path, weights: Path | None) -> Iterator[Finding]:
+    """A model that does not load: what is there instead, and which sizes do not agree."""
+    with suppress(OSError):
+        files = _files(path) if path.exists() else []
+        for file in files:
+            yield from _by_kind(file)
+        beside = list(path.parent.iterdir()) if path.is_file() else []
+        options = [data for data in map(_json, [*files, *beside]) if looks_like_options(data)]
+        candidates = [weights] if weights else [*files, *(beside if not options[1:] else [])]
+        found = [shapes for shapes in map(_shapes, dict.fromkeys(candidates)) if holds_weights(shapes)]
+        if len(found) == 1:
+            yield from _sizes_apart(options[0] if options else None, sizes_of(found[0]))
+
+
+def _by_kind(path: Path) -> Iterator[Finding]:
+    """What a file is by its name or first bytes, where that is a known trap."""
+    with suppress(ElmoError):
+        kind = describe_file(path)
+        if kind == "empty" or kind.startswith(("a Git LFS pointer", "a web page")):
+            yield Finding("error", f"{path}: is {kind}")
+    if path.name in ("encoder.pkl", "token_embedder.pkl"):
+        yield Finding("note", f"{path}: part of an ELMoForManyLangs model, which is not bilm-tf's layout")
+    if re.search(r"\.ckpt(-\d+)?\.index$", path.name):
+        yield Finding(
+            "note",
+            f"{path}: a TensorFlow checkpoint of bilm-tf; its dump_weights (bin/dump_weights.py, in bilm-tf) "
+            "makes the HDF5 weights of it that elmokit reads",
+        )
+    shapes = _shapes(path)
+    if "sentence_to_index" in shapes or (shapes and all(name.isdecimal() for name in shapes)):
+        yield Finding("note", f"{path}: computed embeddings of {len(shapes):,} sentences, no weights")
+
+
+def _sizes_apart(options: dict[str, Any] | None, sizes: dict[str, Any]) -> Iterator[Finding]:
+    if options is None:
+        known = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        yield Finding(
+            "note",
+            f"the weights have no options file; they have {known}, but they do not tell activation, clips and "
+            "skip connections: get the options file that came with them",
+        )
+        return
+    for name, size in sizes.items():
+        said: Any = options
+        for key in name.split("."):
+            said = said.get(key) if isinstance(said, dict) else None
+        if said != size and not (said is None and size in (0, 1)):  # no key is no highway, or one layer
+            yield Finding("error", f"the weights have {name} {size}, the options say {said}")
+
+
+def sizes_of(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The sizes that weights of these shapes have, under the names of options.json.
+
+    Example:
+        >>> sizes_of({"RNN_0/RNN/LSTMCell/W_0": (32, 256), "char_embed": (261, 4)})["lstm.dim"]
+        64
+    """
+    kernels = [shape for name, shape in shapes.items() if re.fullmatch(r"RNN_0/.*LSTMCell/W_0", name)]
+    filters = [shapes.get(f"CNN/W_cnn_{i}", ()) for i in range(len(shapes))]
+    sizes: dict[str, Any] = {"lstm.n_layers": len(kernels)}
+    if kernels and len(kernels[0]) == 2:
+        sizes |= {"lstm.projection_dim": kernels[0][0] // 2, "lstm.dim": kernels[0][1] // 4}
+    if len(shapes.get("char_embed", ())) == 2:
+        sizes["char_cnn.embedding.dim"] = shapes["char_embed"][1]
+        sizes["char_cnn.filters"] = [[shape[1], shape[3]] for shape in filters if len(shape) == 4]
+        sizes["char_cnn.n_highway"] = sum(name.endswith("/W_carry") for name in shapes)
+    return sizes
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(path for path in place.iterdir() if path.is_file()) if place.is_dir() else [place]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    with suppress(ElmoError):
+        if path.is_file() and file_kind(path) == "json":
+            return read_json(path)
+    return {}
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    with suppress(ElmoError):
+        if path.is_file() and file_kind(path) == "hdf5":
+            return dataset_shapes(path)
+    return {}
+
+
+# What a line should not hold, and what to do about it.
+_LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
+    (
+        "warning",
+        "HTML entities",
+        re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|amp|apos|gt|lt|nbsp|quot);", re.IGNORECASE),
+        "the model would read them letter by letter: unescape the text first (Python: html.unescape)",
+    ),
+    (
+        "warning",
+        "printed Python lists",
+        re.compile(r"""^\s*[\[(]\s*(['"]).*\1\s*,?\s*[\])]\s*$"""),
+        "brackets and quotes would be read as words: write the words with blanks between them",
+    ),
+    (
+        "warning",
+        "characters that could not be decoded (U+FFFD)",
+        re.compile("\ufffd"),
+        "what they were is lost: decode the source again with its right encoding",
+    ),
+    (
+        "warning",
+        "UTF-8 that was decoded as Latin-1",
+        re.compile(r"[ÂÃ][\x80-\xbf‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ€]|â€[\x80-\x9f™œ“”˜¦]"),
+        "decode the source again as UTF-8 (or repair it with ftfy)",
+    ),
+    (
+        "warning",
+        "treebank brackets",
+        re.compile(r"(?:^|\s)-[LR][RCS]B-(?=\s|$)"),
+        "published models were trained on ( and ): write those",
+    ),
+    ("warning", "byte order marks", re.compile("\ufeff"), "remove U+FEFF: it becomes part of a word"),
+    ("warning", "NUL bytes", re.compile("\0"), "the file is binary or UTF-16: convert it to UTF-8"),
+    (
+        "note",
+        "lines of more than 5,000 characters",
+        re.compile(r".{5001}", re.DOTALL),
+        "a line is taken as one sentence: use --split for running text",
+    ),
+]
+_STANDING_APART = re.compile(r"\S (?:[.,!?;:]|n't|'s)(?= |$)")
+_ATTACHED = re.compile(r"\w(?:[.,!?;:]|n't|'s)(?=\s|$)")
+_ENOUGH_LETTERS = 200  # below that a text may have no capital by chance
+
+
+def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
+    """Look for the classic mistakes in a text that is to be embedded.
+
+    Args:
+        lines: the text; it is read once and not kept.
+        cased: whether the model was trained on text with its capitals.
+
+    Example:
+        >>> diagnose_text(["Tom &amp; Jerry"])[0].message[:44]
+        "HTML entities: '&amp;' in line 1, 1 line in "
+    """
+    first: dict[str, tuple[str, int]] = {}
+    hits = dict.fromkeys((name for _, name, _, _ in _LINE_CHECKS), 0)
+    total = upper = lower = words = single = apart = attached = 0
+    for total, line in enumerate(lines, start=1):
+        for _, name, pattern, _ in _LINE_CHECKS:
+            if found := pattern.search(line):
+                hits[name] += 1
+                first.setdefault(name, (found.group()[:30], total))
+        upper += sum(map(str.isupper, line))
+        lower += sum(map(str.islower, line))
+        tokens = line.split()
+        words += len(tokens)
+        # Only letters that have case: single Chinese characters are words in their own right.
+        single += sum(len(token) == 1 and token.lower() != token.upper() for token in tokens)
+        apart += _STANDING_APART.search(line) is not None
+        attached += _ATTACHED.search(line) is not None
+    findings = [
+        Finding(
+            level, f"{name}: {first[name][0]!r} in line {first[name][1]}, {_lines(hits[name])} in all; {hint}"
+        )
+        for level, name, _, hint in _LINE_CHECKS
+        if hits[name]
+    ]
+    findings += _of_the_whole(cased, upper, lower, words, single, apart, attached)
+    return findings or [Finding("ok", f"{_lines(total)}: none of the classic mistakes")]
+
+
+def _of_the_whole(
+    cased: bool, upper: int, lower: int, words: int, single: int, apart: int, attached: int
+) -> Iterator[Finding]:
+    if not words:
+        yield Finding("warning", "there is no text in it")
+    if cased and lower >= _ENOUGH_LETTERS and upper * 1000 < lower:
+        yield Finding(
+            "warning",
+            f"lower-cased: {upper:,} capitals among {upper + lower:,} letters, but the model was trained on "
+            "text as it is written; give it the text with its capitals",
+        )
+    if words >= 10 and single * 2 > words:
+        yield Finding(
+            "warning",
+            f"letters in place of words: {single:,} of {words:,} words are single letters; a string was taken "
+            "for a list of tokens somewhere, which makes each character a token: split it first",
+        )
+    if apart > 4 * attached:
+        yield Finding(
+            "note",
+            f"tokenised already: in {_lines(apart)} punctuation stands apart; use --tokens, so that the tokens "
+            "are taken as they are",
+        )
+
+
+def _lines(count: int) -> str:
+    return f"{count:,} line{'' if count == 1 else 's'}"
