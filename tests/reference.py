@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from tests.tiny import Arrays
 
 BEGIN_WORD, END_WORD, PAD = 258, 259, 260

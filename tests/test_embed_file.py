@@ -6,13 +6,13 @@ import h5py
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.tiny import tiny_bundle, tiny_model
 
 from elmokit.embed_file import embed_file
 from elmokit.embedder import Embedder
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import TokenizerSpec
 from elmokit.vector_files import spool
+from tests.tiny import tiny_bundle, tiny_model
 
 LINES = ["The cat sat", "", "on the bank of the river", "né 中 " + "x" * 60, "the end"]
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from tests.tiny import tiny_bundle
 
 from elmokit.embedder import Embedder
 from elmokit.errors import ConfigError, DataError
 from elmokit.neighbours import nearest_uses
+from tests.tiny import tiny_bundle
 
 LINES = [
     "the river is long",

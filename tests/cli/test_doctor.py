@@ -4,10 +4,10 @@ import json
 def test_a_whole_model(run, model):
     shown = run("doctor", model)
     assert shown.exit_code == 0
-    first, second = shown.stdout.splitlines()
-    assert first.startswith("good     a whole model: options ")
-    assert first.endswith("3 layers of 6 numbers a token")
-    assert second.startswith("warning  the files do not say in which language, and how")
+    first, *others = shown.stdout.splitlines()
+    assert first.startswith("ok       a whole model: options ")
+    assert "3 layers of 6 numbers a token" in first
+    assert any(line.startswith("note     the files do not say how the text was tokenised") for line in others)
 
 
 def test_no_model(run, tmp_path):
@@ -23,6 +23,6 @@ def test_a_text(run, model, tmp_path):
     text.write_text("Tom &amp; Jerry\n")
     shown = run("doctor", model, "--text", text)
     assert shown.exit_code == 0
-    assert f"warning  {text}: HTML entities, first '&amp;' in line 1" in shown.stdout
+    assert "warning  HTML entities: '&amp;' in line 1" in shown.stdout
     text.write_text("Tom and Jerry\n")
-    assert f"good     {text}: none of the classic mistakes" in run("doctor", model, "--text", text).stdout
+    assert "ok       1 line: none of the classic mistakes" in run("doctor", model, "--text", text).stdout

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder
 
 import elmokit
 from elmokit import ConfigError, DataError, Embedder, embedder, type_vectors
 from elmokit.model import ScalarMix
+from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder
 
 TEXTS = [
     "the cat sat",

@@ -4,10 +4,10 @@ import warnings
 
 import pytest
 import torch
-from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model
 
 from elmokit import ConfigError, Embedder
 from elmokit.model import ScalarMix
+from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import json
 import h5py
 import numpy as np
 import pytest
-from tests.reference import Reference
-from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_options, write_folder
 
 import elmokit
+from tests.reference import Reference
+from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_options, write_folder
 
 SHAPES = {
     "as published": {},

@@ -5,10 +5,10 @@ import struct
 import zipfile
 
 import pytest
-from tests.tiny import write_folder, write_zip
 
 from elmokit import ModelFileError
 from elmokit.formats import load_model
+from tests.tiny import write_folder, write_zip
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import json
 import h5py
 import numpy as np
 import pytest
-from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_options, write_folder, write_hdf5
 
 from elmokit import ConfigError, ElmoError, ModelFileError
 from elmokit.formats import load_model
+from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_options, write_folder, write_hdf5
 
 KERNEL = "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0"
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder, write_zip
 
 from elmokit import ElmoError
 from elmokit.formats import load_model, save_model
+from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder, write_zip
 
 SMALL = tiny_config(
     filters=((1, 1),), embedding_dim=1, num_highway=0, cell_dim=2, projection_dim=2, num_layers=1

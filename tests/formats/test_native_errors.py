@@ -6,10 +6,10 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.tiny import tiny_bundle
 
 from elmokit import ConfigError, ModelFileError
 from elmokit.formats import load_model, save_model
+from tests.tiny import tiny_bundle
 
 
 def refuses(message, folder, error=ModelFileError):

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from elmokit.formats import load_model, save_model
+from elmokit.text import TokenizerSpec
 from tests.tiny import (
     WORDS,
     tiny_arrays,
@@ -21,9 +24,6 @@ from tests.tiny import (
     write_hdf5,
     write_zip,
 )
-
-from elmokit.formats import load_model, save_model
-from elmokit.text import TokenizerSpec
 
 SHAPES = {
     "as published": {},

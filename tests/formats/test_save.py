@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from tests.tiny import tiny_bundle, tiny_config, tiny_model
 
 from elmokit import ConfigError, DataError, ModelFileError
 from elmokit.formats import load_model, native, save_model
+from tests.tiny import tiny_bundle, tiny_config, tiny_model
 
 FORMATS = ["native", "hdf5"]
 

@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
-from tests.tiny import tiny_config
 
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig, WordConfig
+from tests.tiny import tiny_config
 
 
 @pytest.mark.parametrize("config", [tiny_config(), tiny_config(words=7), tiny_config(cell_clip=None)])

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from tests.tiny import tiny_config, tiny_model
 
 from elmokit.model import BiLM, BiLSTMLayer, CharCNN, CharCNNConfig, LayerState
 from elmokit.model.char_cnn import Highway
+from tests.tiny import tiny_config, tiny_model
 
 
 def sigmoid(x):

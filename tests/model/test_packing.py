@@ -4,9 +4,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tiny import tiny_config, tiny_model
 
 from elmokit.model import BiLM, InferenceBiLM, LayerState, Packing, char_cnn, inference, lstm
+from tests.tiny import tiny_config, tiny_model
 
 LENGTHS = st.lists(st.integers(0, 7), max_size=8)
 

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -177,13 +175,8 @@ def test_tokens_joined_by_blanks_are_cut_the_same(text):
         "\u0301",
     ],
 )
-def test_time_is_linear(language, piece):
-    """Ten times the length may not take anything like a hundred times as long."""
-    tokenize = TOKENIZERS[language]
-    took = []
-    for size in (4_000, 40_000):
-        text = piece * (size // len(piece))
-        began = time.process_time()
-        tokenize(text)
-        took.append(time.process_time() - began)
-    assert took[1] < 40 * took[0] + 0.05
+def test_long_runs_without_blanks(language, piece):
+    """A pattern that backtracks over the whole run would not come back from this in a day."""
+    text = piece * (100_000 // len(piece))
+    tokens = TOKENIZERS[language](text)
+    assert "".join(token.text for token in tokens) == "".join(text.split())

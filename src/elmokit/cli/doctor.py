@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-_COLOURS = {"good": "green", "warning": "yellow", "error": "red"}
+_COLOURS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 
 
 @click.command()
@@ -18,9 +18,12 @@ def doctor(path: str, weights: str | None, text: str | None, as_json: bool) -> N
 
     Exits with 1 if there is an error.
     """
-    from elmokit.doctor import examine
+    from elmokit.formats import diagnose, diagnose_text
+    from elmokit.text import read_lines
 
-    findings = examine(path, weights=weights, text=text)
+    findings = diagnose(path, weights)
+    if text is not None:
+        findings += diagnose_text(read_lines(text))
     for finding in findings:
         if as_json:
             click.echo(json.dumps(asdict(finding), ensure_ascii=False))

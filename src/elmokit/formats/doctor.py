@@ -1,7 +1,7 @@
-"""What a file or folder is, whether it is whole, and the classic mistakes by name; of models and of texts."""
+"""What a file or folder is, whether it is a whole model, and the classic mistakes by name."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,8 @@ def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Findin
     """Say what a path is, whether it is a whole model, and what is wrong or odd about it.
 
     Args:
-        path, weights: as `load_model` takes them.
+        path: a model, or what should be one.
+        weights: the weights, where they do not lie beside the options.
 
     Returns:
         The findings; with no error among them the model can be used.
@@ -46,17 +47,15 @@ def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Findin
         if place.is_file() and file_kind(place) == "zip":
             with archives.unpacked(place) as folder:
                 inside = diagnose(model_home(folder), weights)
-            shown = [replace_start(finding, str(folder), str(place)) for finding in inside]
-            return [Finding("ok", f"{place}: a zip archive that unpacks whole"), *shown]
+            named = [Finding(f.level, f.message.replace(str(folder), str(place))) for f in inside]
+            return [Finding("ok", f"{place}: a zip archive that unpacks whole"), *named]
         bundle = load_model(place, weights)
     except ElmoError as error:
-        return [Finding("error", str(error)), *_reasons(Path(path), weights and Path(weights))]
+        return [
+            Finding("error", str(error)),
+            *_reasons(Path(path), None if weights is None else Path(weights)),
+        ]
     return [*_whole(bundle), *_odd(place, bundle)]
-
-
-def replace_start(finding: Finding, old: str, new: str) -> Finding:
-    """The finding with the place it speaks of renamed."""
-    return Finding(finding.level, finding.message.replace(old, new))
 
 
 def _whole(bundle: ModelBundle) -> Iterator[Finding]:
@@ -135,11 +134,11 @@ def _reasons(path: Path, weights: Path | None) -> Iterator[Finding]:
         files = _files(path) if path.exists() else []
         for file in files:
             yield from _by_kind(file)
-        beside = list(path.parent.iterdir()) if path.is_file() else []
-        options = [data for data in map(_json, [*files, *beside]) if looks_like_options(data)]
-        candidates = [weights] if weights else [*files, *(beside if not options[1:] else [])]
-        found = [shapes for shapes in map(_shapes, dict.fromkeys(candidates)) if holds_weights(shapes)]
-        if len(found) == 1:
+        options, found = _options(files), _weights([weights] if weights else files)
+        if path.is_file() and (options or found):  # the other one may lie beside it
+            beside = _files(path.parent)
+            options, found = options or _options(beside), found or _weights(beside)
+        if len(found) == 1 and len(options) <= 1:
             yield from _sizes_apart(options[0] if options else None, sizes_of(found[0]))
 
 
@@ -167,7 +166,7 @@ def _sizes_apart(options: dict[str, Any] | None, sizes: dict[str, Any]) -> Itera
         known = ", ".join(f"{name} {size}" for name, size in sizes.items())
         yield Finding(
             "note",
-            f"the weights have no options file; they have {known}, but they do not tell activation, clips and "
+            f"the weights have no options file; they have {known}, but do not tell activation, clips and "
             "skip connections: get the options file that came with them",
         )
         return
@@ -202,6 +201,14 @@ def _files(place: Path) -> list[Path]:
     return sorted(path for path in place.iterdir() if path.is_file()) if place.is_dir() else [place]
 
 
+def _options(files: list[Path]) -> list[dict[str, Any]]:
+    return [data for data in map(_json, files) if looks_like_options(data)]
+
+
+def _weights(files: list[Path]) -> list[dict[str, tuple[int, ...]]]:
+    return [shapes for shapes in map(_shapes, files) if holds_weights(shapes)]
+
+
 def _json(path: Path) -> dict[str, Any]:
     with suppress(ElmoError):
         if path.is_file() and file_kind(path) == "json":
@@ -214,116 +221,3 @@ def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
         if path.is_file() and file_kind(path) == "hdf5":
             return dataset_shapes(path)
     return {}
-
-
-# What a line should not hold, and what to do about it.
-_LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
-    (
-        "warning",
-        "HTML entities",
-        re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|amp|apos|gt|lt|nbsp|quot);", re.IGNORECASE),
-        "the model would read them letter by letter: unescape the text first (Python: html.unescape)",
-    ),
-    (
-        "warning",
-        "printed Python lists",
-        re.compile(r"""^\s*[\[(]\s*(['"]).*\1\s*,?\s*[\])]\s*$"""),
-        "brackets and quotes would be read as words: write the words with blanks between them",
-    ),
-    (
-        "warning",
-        "characters that could not be decoded (U+FFFD)",
-        re.compile("\ufffd"),
-        "what they were is lost: decode the source again with its right encoding",
-    ),
-    (
-        "warning",
-        "UTF-8 that was decoded as Latin-1",
-        re.compile(r"[ÂÃ][\x80-\xbf‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ€]|â€[\x80-\x9f™œ“”˜¦]"),
-        "decode the source again as UTF-8 (or repair it with ftfy)",
-    ),
-    (
-        "warning",
-        "treebank brackets",
-        re.compile(r"(?:^|\s)-[LR][RCS]B-(?=\s|$)"),
-        "published models were trained on ( and ): write those",
-    ),
-    ("warning", "byte order marks", re.compile("\ufeff"), "remove U+FEFF: it becomes part of a word"),
-    ("warning", "NUL bytes", re.compile("\0"), "the file is binary or UTF-16: convert it to UTF-8"),
-    (
-        "note",
-        "lines of more than 5,000 characters",
-        re.compile(r".{5001}", re.DOTALL),
-        "a line is taken as one sentence: use --split for running text",
-    ),
-]
-_STANDING_APART = re.compile(r"\S (?:[.,!?;:]|n't|'s)(?= |$)")
-_ATTACHED = re.compile(r"\w(?:[.,!?;:]|n't|'s)(?=\s|$)")
-_ENOUGH_LETTERS = 200  # below that a text may have no capital by chance
-
-
-def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
-    """Look for the classic mistakes in a text that is to be embedded.
-
-    Args:
-        lines: the text; it is read once and not kept.
-        cased: whether the model was trained on text with its capitals.
-
-    Example:
-        >>> diagnose_text(["Tom &amp; Jerry"])[0].message[:44]
-        "HTML entities: '&amp;' in line 1, 1 line in "
-    """
-    first: dict[str, tuple[str, int]] = {}
-    hits = dict.fromkeys((name for _, name, _, _ in _LINE_CHECKS), 0)
-    total = upper = lower = words = single = apart = attached = 0
-    for total, line in enumerate(lines, start=1):
-        for _, name, pattern, _ in _LINE_CHECKS:
-            if found := pattern.search(line):
-                hits[name] += 1
-                first.setdefault(name, (found.group()[:30], total))
-        upper += sum(map(str.isupper, line))
-        lower += sum(map(str.islower, line))
-        tokens = line.split()
-        words += len(tokens)
-        # Only letters that have case: single Chinese characters are words in their own right.
-        single += sum(len(token) == 1 and token.lower() != token.upper() for token in tokens)
-        apart += _STANDING_APART.search(line) is not None
-        attached += _ATTACHED.search(line) is not None
-    findings = [
-        Finding(
-            level, f"{name}: {first[name][0]!r} in line {first[name][1]}, {_lines(hits[name])} in all; {hint}"
-        )
-        for level, name, _, hint in _LINE_CHECKS
-        if hits[name]
-    ]
-    findings += _of_the_whole(cased, upper, lower, words, single, apart, attached)
-    return findings or [Finding("ok", f"{_lines(total)}: none of the classic mistakes")]
-
-
-def _of_the_whole(
-    cased: bool, upper: int, lower: int, words: int, single: int, apart: int, attached: int
-) -> Iterator[Finding]:
-    if not words:
-        yield Finding("warning", "there is no text in it")
-    if cased and lower >= _ENOUGH_LETTERS and upper * 1000 < lower:
-        yield Finding(
-            "warning",
-            f"lower-cased: {upper:,} capitals among {upper + lower:,} letters, but the model was trained on "
-            "text as it is written; give it the text with its capitals",
-        )
-    if words >= 10 and single * 2 > words:
-        yield Finding(
-            "warning",
-            f"letters in place of words: {single:,} of {words:,} words are single letters; a string was taken "
-            "for a list of tokens somewhere, which makes each character a token: split it first",
-        )
-    if apart > 4 * attached:
-        yield Finding(
-            "note",
-            f"tokenised already: in {_lines(apart)} punctuation stands apart; use --tokens, so that the tokens "
-            "are taken as they are",
-        )
-
-
-def _lines(count: int) -> str:
-    return f"{count:,} line{'' if count == 1 else 's'}"

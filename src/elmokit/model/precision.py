@@ -16,6 +16,7 @@ from elmokit.errors import ConfigError
 Precision = Literal["float32", "int8", "bfloat16"]
 
 _INT8_MAX = 127
+_TINY = torch.finfo(torch.float32).tiny
 
 
 class Product(Protocol):
@@ -125,7 +126,11 @@ class _BFloat16:
 
 
 class _Int8:
-    """Weights in int8 by output channel, rows of x quantised on the way in (FBGEMM).
+    """Weights in int8 by output channel, x in int8 by row (FBGEMM).
+
+    FBGEMM takes one range for all of x, so a row's result would depend on the rows beside it. Here every row
+    is first divided by its own largest number, and a row that holds 1 and -1 is put in front, so that the
+    range is always the same: each row is quantised by itself, finer, and exactly the same in any batch.
 
     Without VNNI the processor adds pairs of products in 16 bits, which overflow unless x is kept to 7 bits.
     """
@@ -134,20 +139,36 @@ class _Int8:
         scale = int8_scale(weight).double()  # (out,)
         zero = torch.zeros(len(scale), dtype=torch.long)
         quantised = torch.quantize_per_channel(weight.contiguous(), scale, zero, 0, torch.qint8)
-        self._packed = torch.ops.quantized.linear_prepack(quantised, bias)
+        self._packed = torch.ops.quantized.linear_prepack(quantised, None)
         self._seven_bits = not torch.cpu._is_vnni_supported()
+        self._bias = bias
+        self._rows = torch.zeros(1, weight.shape[1])
+        if weight.shape[1] > 1:
+            self._rows[0, :2] = torch.tensor([1.0, -1.0])
+
+    def _multiply(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(b, in) → (b, out) and (b, 1), whose product is x · Wᵀ."""
+        if len(self._rows) <= len(x):  # grown now and then, not at every call
+            self._rows = torch.cat([self._rows[:1], x.new_empty(2 * len(x), x.shape[1])])
+        rows = self._rows[: len(x) + 1]  # (1 + b, in)
+        largest = torch.maximum(x.amax(1, keepdim=True), -x.amin(1, keepdim=True))  # (b, 1); |x| costs more
+        torch.div(x, largest.clamp_min_(_TINY), out=rows[1:])
+        out: Tensor = torch.ops.quantized.linear_dynamic(rows, self._packed, self._seven_bits)  # (1 + b, out)
+        return out[1:], largest
 
     def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
-        out: Tensor = torch.ops.quantized.linear_dynamic(x, self._packed, self._seven_bits)
-        return out
+        out, largest = self._multiply(x)
+        if self._bias is None:
+            return torch.mul(out, largest, out=space)
+        return torch.addcmul(self._bias, out, largest, out=space)
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
-        target.add_(self(x))
+        target.addcmul_(*self._multiply(x))
 
     def into(self, target: Tensor, x: Tensor) -> None:
-        target.copy_(self(x))
+        torch.mul(*self._multiply(x), out=target)
 
 
 def int8_scale(weight: Tensor) -> Tensor:
     """(…, in) → (…), what one step of int8 is worth in each row; never zero."""
-    return (weight.abs().amax(dim=-1) / _INT8_MAX).clamp_min(torch.finfo(torch.float32).tiny)
+    return (weight.abs().amax(dim=-1) / _INT8_MAX).clamp_min(_TINY)

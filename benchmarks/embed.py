@@ -1,0 +1,331 @@
+"""How fast elmokit embeds, beside AllenNLP 2.10.1 and MiniLM-L6, in one run on this machine.
+
+    ELMOKIT_DATA=… python benchmarks/embed.py            # about ten minutes on two free cores
+    ELMOKIT_DATA=… python benchmarks/embed.py --quick    # small shape alone, few sentences
+    ELMOKIT_DATA=… python benchmarks/embed.py --linear 1000000    # also cost against tokens, with a picture
+
+Every system runs in a process of its own on the same sentences of WikiText-2 (weights are random, MiniLM's
+are its own). First each is tried at several batch sizes; then rounds go over all systems in turn, each at
+its best size, with the peak of the matrix products measured in every round. Figures are medians over
+rounds, ratios and shares those of the rounds' own ratios and shares. Results go to `results/embed.md` and
+`.json`.
+
+What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty
+table of words, so the token encoder's time is in it. The arithmetic behind "share of peak" is that of the
+LSTMs for every position (`<S>` and `</S>` too), and of highways and projection for every distinct word, as
+elmokit runs them; convolutions are not counted, though their time is. AllenNLP gets the same count: the
+useful work. Processor time adds up all threads; where other programs run too it says more than the clock
+(set OMP_WAIT_POLICY=PASSIVE then, or threads that wait count as busy).
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from inspect import signature
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import elmokit
+from common import (
+    SHAPES,
+    gemm_peaks,
+    machine,
+    markdown_table,
+    random_model,
+    wikitext_sentences,
+    write_hdf5,
+)
+from elmokit.model import BiLMConfig, CharCNNConfig
+from peers import Peer
+
+RESULTS = Path(__file__).parent / "results"
+SINGLES = 20  # sentences that are embedded one by one in each round
+Sentences = list[list[str]]
+Peaks = dict[str, dict[str, float]]
+
+
+@dataclass
+class System:
+    """One row of the table.
+
+    Attributes:
+        name, shape, precision: what it is; shape "" is MiniLM.
+        peer: the process that runs it.
+        batches: the sizes to try: sentences, or tokens for elmokit.
+        sort: whether we hand it the sentences sorted by length.
+        batch: the best size.
+        rates, cpu_rates: tokens a second of each round, by the clock and by processor time.
+        singles: seconds of single sentences.
+        megabytes: the process's peak.
+    """
+
+    name: str
+    shape: str
+    precision: str
+    peer: Peer
+    batches: Sequence[int]
+    sort: bool = False
+    batch: int = 0
+    rates: list[float] = field(default_factory=list)
+    cpu_rates: list[float] = field(default_factory=list)
+    singles: list[float] = field(default_factory=list)
+    megabytes: float = 0.0
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is elmokit."""
+        return self.name == "elmokit"
+
+    def rate(self, sentences: Sentences, batch: int) -> tuple[float, float]:
+        """Tokens a second over these sentences, by the clock and by processor time."""
+        if self.sort:
+            sentences = sorted(sentences, key=len, reverse=True)
+        answer = self.peer.ask("embed", sentences=sentences, batch=batch)
+        return num_tokens(sentences) / sum(answer["seconds"]), num_tokens(sentences) / answer["cpu_seconds"]
+
+    def find_batch(self, sentences: Sentences) -> None:
+        """Try the sizes upwards, small ones on fewer sentences, until they grow worse; keep the best."""
+        rates: dict[int, float] = {}
+        for batch in self.batches:
+            few = len(sentences) if self.ours else max(batch, 8 if batch == 1 else 64)
+            rates[batch], _ = self.rate(sentences[:few], batch)
+            print(f"  {self.title}, batch {batch}: {rates[batch]:.0f} tokens/s", flush=True)
+            if rates[batch] < 0.7 * max(rates.values()):
+                break
+        self.batch = max(rates, key=lambda batch: rates[batch])
+
+    def run_round(self, sentences: Sentences, singles: Sentences) -> None:
+        """Embed all sentences at the best size, then some one by one."""
+        rate, cpu_rate = self.rate(sentences, self.batch)
+        self.rates.append(rate)
+        self.cpu_rates.append(cpu_rate)
+        self.singles += self.peer.ask("single", sentences=singles)["seconds"]
+        self.megabytes = self.peer.ask("peak_megabytes")["megabytes"]
+        print(f"  {self.title}: {rate:.0f} tokens/s", flush=True)
+
+    @property
+    def title(self) -> str:
+        """Name, precision and shape."""
+        return " ".join(part for part in (self.name, self.precision, self.shape) if part)
+
+
+def num_tokens(sentences: Sentences) -> int:
+    """Words of all sentences."""
+    return sum(map(len, sentences))
+
+
+def work_gflop(config: BiLMConfig, sentences: Sentences) -> float:
+    """The arithmetic that the text needs, as the module's docstring counts it, in 10⁹ additions and products.
+
+    An LSTM layer of one direction: inputs to gates 4N · P, state to gates 4N · P, projection N · P.
+    A highway: gate and transform, F · F each. The projection after them: F · P.
+    """
+    cell, dim, encoder = config.cell_dim, config.projection_dim, config.encoder
+    assert isinstance(encoder, CharCNNConfig)
+    position = config.num_layers * 2 * (4 * cell * dim + 4 * cell * dim + cell * dim)
+    filters = encoder.num_filters
+    word = encoder.num_highway * 2 * filters * filters + filters * dim
+    positions = num_tokens(sentences) + 2 * len(sentences)
+    words = len({token for sentence in sentences for token in sentence}) + 2
+    return 2e-9 * (position * positions + word * words)
+
+
+def precisions() -> list[str]:
+    """What elmokit offers on this machine."""
+    if "precision" not in signature(elmokit.load).parameters:
+        return ["float32"]
+    from elmokit.model.precision import supported
+
+    return list(supported())
+
+
+def start_systems(shapes: list[str], folder: Path, stack: ExitStack, largest: int) -> list[System]:
+    """Write the models and start a process for each system."""
+    systems = []
+    offered = precisions()
+    for shape in shapes:
+        files = write_hdf5(random_model(SHAPES[shape]), folder / shape)
+        for precision in offered:
+            peer = stack.enter_context(Peer("elmokit"))
+            settings = {"precision": precision} if len(offered) > 1 else {}
+            peer.ask("load", **files, **settings)
+            systems.append(System("elmokit", shape, precision, peer, (1024, 2048, 4096, 8192)))
+        peer = stack.enter_context(Peer("allennlp"))
+        peer.ask("load", **files)
+        batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= largest]
+        systems.append(System("AllenNLP 2.10.1", shape, "float32", peer, batches))
+        systems.append(System("AllenNLP, sorted for it", shape, "float32", peer, batches[1:], sort=True))
+    minilm = stack.enter_context(Peer("minilm"))
+    systems.append(System("MiniLM-L6, sorted for it", "", "float32", minilm, (8, 16, 32, 64), sort=True))
+    return systems
+
+
+def run_rounds(systems: list[System], sentences: Sentences, repeats: int) -> list[Peaks]:
+    """Go over all systems in turn, forth and back; returns the peaks of the matrix products in each round."""
+    peaks = []
+    for number in range(repeats):
+        print(f"round {number + 1}", flush=True)
+        peaks.append(gemm_peaks())
+        start = number * SINGLES % len(sentences)
+        for system in systems if number % 2 == 0 else reversed(systems):
+            system.run_round(sentences, sentences[start : start + SINGLES])
+    return peaks
+
+
+def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -> list[dict[str, Any]]:
+    """One record for each system."""
+    records = []
+    for system in systems:
+        rival = next(s for s in systems if s.shape == system.shape and not s.ours)
+        gflop = work_gflop(SHAPES[system.shape], sentences) / num_tokens(sentences) if system.shape else 0.0
+        shares = [
+            rate * gflop / max(peak[system.precision].values())
+            for rate, peak in zip(system.rates, peaks, strict=True)
+        ]
+        records.append(
+            {
+                "system": system.name,
+                "shape": system.shape,
+                "precision": system.precision,
+                "batch": f"{system.batch} {'tokens' if system.ours else 'sentences'}",
+                "tokens/s": round(median(system.rates)),
+                "÷ AllenNLP": _ratio(system.rates, rival.rates) if system.shape else None,
+                "… by processor time": _ratio(system.cpu_rates, rival.cpu_rates) if system.shape else None,
+                "÷ MiniLM": _ratio(system.rates, systems[-1].rates),
+                "share of peak": median(shares) if system.shape else None,
+                "one sentence p50, ms": 1e3 * median(system.singles),
+                "p95, ms": 1e3 * quantiles(system.singles, n=20)[-1],
+                "peak memory, MB": round(system.megabytes),
+                "rounds": {"tokens/s": system.rates, "tokens per CPU-second": system.cpu_rates},
+            }
+        )
+    return records
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    return median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def measure_linear(systems: list[System], folder: Path, most: int) -> list[dict[str, float]]:
+    """Seconds and peak memory of elmokit in float32 for 1,000, 10,000, … tokens."""
+    system = next(s for s in reversed(systems) if s.ours and s.precision == "float32")
+    text = folder / "train.txt"
+    with text.open("w", encoding="utf-8") as file:
+        written = 0
+        for sentence in wikitext_sentences("train"):
+            file.write(" ".join(sentence) + "\n")
+            written += len(sentence)
+            if written >= most:
+                break
+    points = []
+    tokens = 1000
+    while tokens <= min(most, written):
+        answer = system.peer.ask("stream", path=str(text), num_tokens=tokens, batch=system.batch)
+        points.append({"tokens": tokens, "seconds": answer["seconds"][0], "megabytes": answer["megabytes"]})
+        print(f"  {tokens:,} tokens: {points[-1]['seconds']:.2f} s", flush=True)
+        tokens *= 10
+    _draw(points, f"{system.title} shape, random weights")
+    return points
+
+
+def _draw(points: list[dict[str, float]], title: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    cost, memory = figure.subplots(1, 2)
+    tokens = [point["tokens"] for point in points]
+    cost.loglog(tokens, [point["seconds"] for point in points], "o-", label="measured")
+    last = points[-1]["seconds"] / tokens[-1]
+    cost.loglog(tokens, [last * count for count in tokens], "k:", label="linear")
+    cost.set(xlabel="tokens", ylabel="seconds")
+    cost.legend()
+    memory.semilogx(tokens, [point["megabytes"] for point in points], "o-")
+    memory.set(xlabel="tokens", ylabel="peak memory, MB", ylim=(0, None))
+    figure.suptitle(title)
+    figure.savefig(RESULTS / "embed-linear.png", dpi=150)
+
+
+def as_markdown(result: dict[str, Any]) -> str:
+    """The page of results."""
+    records, peaks, points = result["systems"], result["peaks"], result["linear"]
+    columns = [name for name in records[0] if name != "rounds"]
+    best = {
+        (precision, name): max(peak[precision][name] for peak in peaks)
+        for precision, found in peaks[0].items()
+        for name in found
+    }
+    parts = [
+        "# Embedding speed",
+        f"Made by `python benchmarks/embed.py`: {result['tokens']:,} tokens in {result['sentences']} "
+        f"sentences of WikiText-2, random weights, {len(peaks)} interleaved rounds, medians. How things are "
+        "counted stands at the head of that file. The “÷” columns are ratios of tokens/s within a round.",
+        markdown_table(["machine", ""], result["machine"].items()),
+        markdown_table(
+            ["products", "operator", "best GFLOP/s"], ([*key, f"{value:.1f}"] for key, value in best.items())
+        ),
+        markdown_table(columns, ([_shown(name, record[name]) for name in columns] for record in records)),
+    ]
+    if points:
+        rows = ([f"{p['tokens']:,}", p["seconds"], f"{p['megabytes']:.0f}"] for p in points)
+        parts.append("## Cost against tokens\n\n![seconds and memory against tokens](embed-linear.png)")
+        parts.append(markdown_table(["tokens", "seconds", "peak memory, MB"], rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return (
+            f"{value:.0%}" if name.startswith("share") else f"{value:.1f}" if "ms" in name else f"{value:.2f}"
+        )
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument("--sentences", type=int, default=256, help="how many (default 256: 6,250 tokens)")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--quick", action="store_true", help="small shape, 64 sentences, one round")
+    parser.add_argument(
+        "--linear", type=int, default=0, metavar="TOKENS", help="cost from 1,000 up to so many"
+    )
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.shapes, arguments.sentences, arguments.repeats = ["small"], 64, 1
+    sentences = [s for s, _ in zip(wikitext_sentences(), range(arguments.sentences), strict=False)]
+    began = time.monotonic()
+    result: dict[str, Any] = {
+        "machine": machine(),
+        "tokens": num_tokens(sentences),
+        "sentences": len(sentences),
+    }
+    with TemporaryDirectory() as temporary, ExitStack() as stack:
+        systems = start_systems(arguments.shapes, Path(temporary), stack, len(sentences))
+        for system in systems:
+            system.find_batch(sentences)
+        result["peaks"] = run_rounds(systems, sentences, arguments.repeats)
+        result["systems"] = summarise(systems, result["peaks"], sentences)
+        RESULTS.mkdir(exist_ok=True)
+        linear = arguments.linear
+        result["linear"] = measure_linear(systems, Path(temporary), linear) if linear else []
+    result["seconds"] = round(time.monotonic() - began)
+    page = as_markdown(result)
+    (RESULTS / "embed.md").write_text(page, encoding="utf-8")
+    (RESULTS / "embed.json").write_text(
+        json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    print("\n" + page)
+
+
+if __name__ == "__main__":
+    main()
