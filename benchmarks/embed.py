@@ -24,13 +24,11 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from inspect import signature
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import elmokit
 from common import (
     SHAPES,
     gemm_peaks,
@@ -41,6 +39,7 @@ from common import (
     write_hdf5,
 )
 from elmokit.model import BiLMConfig, CharCNNConfig
+from elmokit.model.precision import supported
 from peers import Peer
 
 RESULTS = Path(__file__).parent / "results"
@@ -135,25 +134,14 @@ def work_gflop(config: BiLMConfig, sentences: Sentences) -> float:
     return 2e-9 * (position * positions + word * words)
 
 
-def precisions() -> list[str]:
-    """What elmokit offers on this machine."""
-    if "precision" not in signature(elmokit.load).parameters:
-        return ["float32"]
-    from elmokit.model.precision import supported
-
-    return list(supported())
-
-
 def start_systems(shapes: list[str], folder: Path, stack: ExitStack, largest: int) -> list[System]:
     """Write the models and start a process for each system."""
     systems = []
-    offered = precisions()
     for shape in shapes:
         files = write_hdf5(random_model(SHAPES[shape]), folder / shape)
-        for precision in offered:
+        for precision in supported():
             peer = stack.enter_context(Peer("elmokit"))
-            settings = {"precision": precision} if len(offered) > 1 else {}
-            peer.ask("load", **files, **settings)
+            peer.ask("load", **files, precision=precision)
             systems.append(System("elmokit", shape, precision, peer, (1024, 2048, 4096, 8192)))
         peer = stack.enter_context(Peer("allennlp"))
         peer.ask("load", **files)

@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 from dataclasses import replace
 
 import h5py
@@ -9,10 +10,11 @@ import pytest
 
 from elmokit.embed_file import embed_file
 from elmokit.embedder import Embedder
-from elmokit.errors import ConfigError, DataError
+from elmokit.errors import ConfigError, DataError, ElmoError
+from elmokit.model.precision import supported
 from elmokit.text import TokenizerSpec
 from elmokit.vector_files import spool
-from tests.tiny import tiny_bundle, tiny_model
+from tests.tiny import tiny_bundle, tiny_model, wide_bundle
 
 LINES = ["The cat sat", "", "on the bank of the river", "né 中 " + "x" * 60, "the end"]
 
@@ -201,3 +203,32 @@ def test_missing_text(tmp_path, embedder):
     with pytest.raises(DataError, match="does not exist"):
         embed_file(embedder, tmp_path / "none.txt", tmp_path / "v.h5")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_workers_do_not_change_a_byte(tmp_path, precision):
+    if precision not in supported():
+        pytest.skip(f"no {precision} products on this machine")
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"line {i} of the text\n" * (i % 3 + 1) for i in range(60)))
+    files = []
+    for workers in (None, 1, 2):
+        embedder = Embedder(wide_bundle(), precision=precision, batch_tokens=8)
+        files.append(tmp_path / f"{workers}.npz")
+        report = embed_file(embedder, text, files[-1], workers=workers)
+        assert report.sentences == 120
+    contents = [path.read_bytes() for path in files]
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_a_worker_that_dies(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(Embedder, "stream", lambda self, texts: os._exit(1) if list(texts) else iter(()))
+    monkeypatch.setattr(Embedder, "embed", lambda self, texts: [])
+    with pytest.raises(ElmoError, match="a worker process died"):
+        embed_file(Embedder(tiny_bundle()), text, tmp_path / "v.npz", workers=1)
+
+
+@pytest.mark.parametrize(("stateful", "workers"), [(False, 0), (True, 2)])
+def test_workers_that_cannot_be(tmp_path, text, stateful, workers):
+    with pytest.raises(ConfigError, match=f"workers is {workers}; it takes 1 or more, a stateless model"):
+        embed_file(Embedder(tiny_bundle(), stateful=stateful), text, tmp_path / "v.npz", workers=workers)

@@ -1,9 +1,10 @@
 """A file of text in, a file of its vectors out: the main job at the scale of a corpus."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -32,7 +33,10 @@ LayerChoice = Literal["all", "top", "average", "mix"]
 DType = Literal["float32", "float16"]
 Choose: TypeAlias = "Callable[[Sentence], npt.NDArray[np.float32]]"
 Advance: TypeAlias = Callable[[str, int], None]
+Input: TypeAlias = str | list[str]  # a sentence, or its tokens
 
+# Characters of a chunk for each token of a batch: some eight batches, so that lengths can be sorted.
+_CHARACTERS_PER_TOKEN = 40
 _COMPRESSED = (".gz", ".xz", ".zst")
 # Far above what batching and thread counts change, far below what other weights do.
 _SAME_MODEL = 0.01
@@ -76,6 +80,7 @@ def embed_file(
     tokens: bool = False,
     split: bool | str = False,
     pooling: "Pooling" = "mean",
+    workers: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = False,
@@ -97,6 +102,8 @@ def embed_file(
         split: The text is running text, to be split into sentences first, which are then the rows. A language
             code says by whose rules; True takes the language of the model's tokenizer.
         pooling: How a sentence vector is made of its tokens' vectors (.npy only).
+        workers: Embed in this many processes of one thread each, which share the model's memory. The result
+            does not depend on their number. Without it one process with all threads does the work.
         resume: Go on with an interrupted run.
         overwrite: Replace a target, or an interrupted run, that is there.
         progress: Show progress on standard error, if that is a terminal.
@@ -119,6 +126,8 @@ def embed_file(
     pooled = check_ending(target) == ".npy"
     layers = layers or ("mix" if pooled else "all")
     choose, layout = _choice(embedder, layers, dtype, pooling if pooled else None)
+    if workers is not None and (workers < 1 or embedder.stateful or embedder.device.type != "cpu"):
+        raise ConfigError(f"workers is {workers}; it takes 1 or more, a stateless model and the CPU")
     if resume and embedder.stateful:
         raise ConfigError(
             "a stateful model goes on from the sentence before, which resume skips; use overwrite"
@@ -135,7 +144,7 @@ def embed_file(
         with spool, _progress_bar(source, shown=progress) as advance:
             _skip_done(spool, inputs, advance)
             _check_model(spool, embedder, choose)
-            counts = _embed(embedder, inputs, spool, choose, advance)
+            counts = _embed(embedder, inputs, spool, choose, advance, workers)
             spool.pack()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
@@ -191,14 +200,14 @@ def _language(embedder: "Embedder", split: bool | str, *, tokens: bool) -> str |
     return language
 
 
-def _inputs(source: str | Path, *, tokens: bool, split: str | None) -> Iterator[str | list[str]]:
+def _inputs(source: str | Path, *, tokens: bool, split: str | None) -> Iterator[Input]:
     lines = read_lines(source)
     if tokens:
         return (line.split() for line in lines)
     return sentences_from_lines(lines, split) if split else lines
 
 
-def _skip_done(spool: Spool, inputs: Iterator[str | list[str]], advance: Advance) -> None:
+def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
     """Take from `inputs` what the spool has, and make sure that it is the same text."""
     for number, text in enumerate(spool.texts()):
         item = next(inputs, None)
@@ -227,23 +236,51 @@ def _check_model(spool: Spool, embedder: "Embedder", choose: Choose) -> None:
 
 
 def _embed(
-    embedder: "Embedder", inputs: Iterator[str | list[str]], spool: Spool, choose: Choose, advance: Advance
+    embedder: "Embedder",
+    inputs: Iterator[Input],
+    spool: Spool,
+    choose: Choose,
+    advance: Advance,
+    workers: int | None,
 ) -> dict[str, int]:
     """Stream `inputs` into the spool and count."""
+
+    def embed_chunk(chunk: list[Input]) -> Iterator[tuple[Row, int]]:
+        return ((_row(sentence, choose), len(sentence.cut)) for sentence in embedder.stream(chunk))
+
+    chunks = _chunks(inputs, _CHARACTERS_PER_TOKEN * embedder.batch_tokens)
+    if workers is None:
+        embedded: Iterable[Iterable[tuple[Row, int]]] = map(embed_chunk, chunks)
+    else:
+        from elmokit.workers import ordered_map
+
+        embedder.embed([[]])  # lays out the weights, for the workers to share
+        embedded = ordered_map(lambda chunk: list(embed_chunk(chunk)), chunks, workers=workers)
     counts = {"tokens": 0, "cut_tokens": 0}
-    for sentence in embedder.stream(inputs):
-        spool.add(
-            Row(
-                text=sentence.text,
-                tokens=sentence.tokens,
-                offsets=sentence.offsets,
-                vectors=choose(sentence),
-            )
-        )
-        counts["tokens"] += len(sentence.tokens)
-        counts["cut_tokens"] += len(sentence.cut)
-        advance(sentence.text, len(sentence.tokens))
+    for row, cut in chain.from_iterable(embedded):
+        spool.add(row)
+        counts["tokens"] += len(row.tokens)
+        counts["cut_tokens"] += cut
+        advance(row.text, len(row.tokens))
     return counts
+
+
+def _row(sentence: "Sentence", choose: Choose) -> Row:
+    return Row(text=sentence.text, tokens=sentence.tokens, offsets=sentence.offsets, vectors=choose(sentence))
+
+
+def _chunks(inputs: Iterator[Input], characters: int) -> Iterator[list[Input]]:
+    """The inputs by lists of about so many characters: enough for full batches, few enough for memory."""
+    chunk: list[Input] = []
+    total = 0
+    for item in inputs:
+        chunk.append(item)
+        total += len(item) if isinstance(item, str) else sum(map(len, item))
+        if total >= characters:
+            yield chunk
+            chunk, total = [], 0
+    if chunk:
+        yield chunk
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from torch import Tensor
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
 from elmokit.model import BiLM, CharCNNConfig, InferenceBiLM, LayerState, ScalarMix
+from elmokit.model.inference import Batch
 from elmokit.model.precision import resolve
 from elmokit.sentence import Floats, Pooling, Sentence
 from elmokit.text import Token, TokenizerSpec, is_cut, make_tokenizer, tokens_from_list
@@ -33,7 +34,7 @@ Text = str | Sequence[str]  # running text, or its tokens
 
 # Sentences are sorted by length within this many batches: enough that those of a batch are of like length,
 # and few enough that a window's results fit in memory (50 MB for the small shape, 200 MB for the original).
-_WINDOW_BATCHES = 4
+_WINDOW_BATCHES = 8
 
 
 def load(
@@ -44,7 +45,7 @@ def load(
     device: str = "cpu",
     stateful: bool = False,
     tokenizer: TokenizerSpec | str | None = None,
-    batch_tokens: int = 4096,
+    batch_tokens: int = 2048,
 ) -> "Embedder":
     """Open a model, whatever its format.
 
@@ -94,7 +95,7 @@ class Embedder:
         stateful: bool = False,
         tokenizer: TokenizerSpec | None = None,
         mix: ScalarMix | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 2048,
     ) -> None:
         if batch_tokens < 1:
             raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
@@ -203,21 +204,22 @@ class Embedder:
     @torch.inference_mode()
     def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
         """Embed sentences by batches of like length and give them back in order."""
+        rows_of = list(_batches([prepared.length for prepared in window], self.batch_tokens))
+        groups = [[window[row] for row in rows] for rows in rows_of]
+        batches = [self._batch(group, rows) for group, rows in zip(groups, rows_of, strict=True)]
         results: dict[int, Sentence] = {}
-        for rows in _batches([prepared.length for prepared in window], self.batch_tokens):
-            batch = [window[row] for row in rows]
-            results.update(zip(rows, self._embed_batch(batch, rows), strict=True))
+        for rows, group, (layers, end) in zip(rows_of, groups, self._engine(batches), strict=True):
+            if self.stateful:
+                self._carry(rows, end)
+            vectors = self._mix(layers, [prepared.length for prepared in group])  # (S, 2P)
+            sentences = self._split(group, layers.cpu().numpy(), vectors.cpu().numpy())
+            results.update(zip(rows, sentences, strict=True))
         return [results[row] for row in range(len(window))]
 
-    def _embed_batch(self, batch: list["_Prepared"], rows: list[int]) -> Iterator[Sentence]:
-        tokens = list(chain.from_iterable(prepared.with_boundaries() for prepared in batch))
-        lengths = torch.tensor([prepared.length for prepared in batch])
-        state = self._state_of(rows) if self.stateful else None
-        layers, end = self._engine(self._type_vectors(tokens), lengths, state)  # (L+1, S, 2P)
-        if self.stateful:
-            self._carry(rows, end)
-        vectors = self._mix(layers, lengths.tolist())  # (S, 2P)
-        yield from self._split(batch, layers.cpu().numpy(), vectors.cpu().numpy())
+    def _batch(self, group: list["_Prepared"], rows: list[int]) -> Batch:
+        tokens = list(chain.from_iterable(prepared.with_boundaries() for prepared in group))
+        lengths = torch.tensor([prepared.length for prepared in group])
+        return Batch(self._type_vectors(tokens), lengths, self._state_of(rows) if self.stateful else None)
 
     def _split(self, batch: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
         start = 0

@@ -10,7 +10,6 @@ from elmokit.model import BiLMConfig, CharCNNConfig, InferenceBiLM
 from elmokit.text import Vocabulary, character_matrix, used_characters
 
 _CACHED_TYPES = 65_536
-_ENCODED_AT_ONCE = 1024
 # Products treat the rows of a last, incomplete group differently, in the last bit. With whole groups a type's
 # vector is the same whatever types it is computed with, so the cache's history never shows.
 _ROWS_TOGETHER = 8
@@ -46,11 +45,9 @@ class TypeVectors:
         return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._device)]
 
     def _encode(self, types: list[str]) -> Tensor:
-        """(U, P), a bounded number of types at a time."""
+        """(U, P)."""
         whole = types + types[:1] * (-len(types) % _ROWS_TOGETHER)
-        parts = (whole[i : i + _ENCODED_AT_ONCE] for i in range(0, len(whole), _ENCODED_AT_ONCE))
-        vectors = [self._encode_ids(*(ids.to(self._device) for ids in self._ids(part))) for part in parts]
-        return torch.cat(vectors)[: len(types)]
+        return self._encode_ids(*(ids.to(self._device) for ids in self._ids(whole)))[: len(types)]
 
 
 def _id_reader(

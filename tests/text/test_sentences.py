@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,14 +99,11 @@ def test_unknown_language():
     "piece", [". ", ".", "a. ", "A. ", '." ', "etc. A", "。”", "\n", " ", "\n\n", " :)", "x.[1] "]
 )
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_time_is_linear(piece, language):
-    took = []
-    for size in (5_000, 50_000):
-        text = "x" + piece * (size // len(piece))
-        began = time.process_time()
-        split_sentences(text, language)
-        took.append(time.process_time() - began)
-    assert took[1] < 40 * took[0] + 0.05
+def test_long_runs_come_back(piece, language):
+    """Work that grows with the square of the length would take hours here."""
+    text = "x" + piece * (200_000 // len(piece))
+    spans = split_sentences(text, language)
+    assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
 
 
 def test_wrapped_lines_are_joined():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--language", help="Language for --split.  [default: the model's]")
 @click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer, not the one of the model.")
 @click.option("--pooling", type=click.Choice(["mean", "max", "ends"]), default="mean", show_default=True)
-@click.option("--batch-tokens", type=click.IntRange(min=1), default=4096, show_default=True)
+@click.option("--batch-tokens", type=click.IntRange(min=1), default=2048, show_default=True)
 @click.option(
     "--precision",
     type=click.Choice(["float32", "int8", "bfloat16", "auto"]),
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 )
 @click.option("--fast", "precision", flag_value="auto", help="Short for --precision auto.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, …, or auto.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes that share the model, one thread each."
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT, or an interrupted run, that is there.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
@@ -53,6 +56,7 @@ def embed(
     batch_tokens: int,
     precision: str,
     device: str,
+    workers: int | None,
     resume: bool,
     overwrite: bool,
     quiet: bool,
@@ -84,6 +88,7 @@ def embed(
         tokens=tokens,
         split=split and (language or True),
         pooling=pooling,
+        workers=workers,
         resume=resume,
         overwrite=overwrite,
         progress=not quiet,

@@ -2,13 +2,18 @@
 
 `BiLM` says what is computed; this says how, as fast as the machine allows:
   * every matrix is laid out once, in the chosen precision;
+  * the two directions know nothing of each other, so each of them, and each batch, is a piece of work for one
+    thread (see `threads.py`);
   * the input half of all gates is a large product for many steps, the state half a small one for each step;
-  * gates are worked on in place, both directions in one pass;
+  * gates are worked on in place, in memory that is used again;
   * tanh(x) is written 2σ(2x) - 1, because torch's vectorised σ is about four times as fast as its tanh. All
     factors of two are folded into weights, where they are exact.
 
 Shapes: see `lstm.py`.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,10 +23,19 @@ from elmokit.model.bilm import BiLM, State
 from elmokit.model.char_cnn import CharCNN, Highway
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 from elmokit.model.precision import Precision, make_product
+from elmokit.model.threads import side_by_side
 
-# The gates' input half of one direction for one block of steps, in numbers (8 MB in float32): larger blocks
-# leave the processor's cache.
+# The gates' input half for one block of steps, in numbers (8 MB in float32): larger blocks leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024
+_TYPES_AT_ONCE = 256
+
+
+class Batch(NamedTuple):
+    """What `BiLM.forward` takes: (S, P), (B,), and the state or None for zero."""
+
+    x: Tensor
+    lengths: Tensor
+    state: State | None = None
 
 
 class InferenceBiLM:
@@ -34,39 +48,66 @@ class InferenceBiLM:
 
     def __init__(self, model: BiLM, precision: Precision) -> None:
         self.config = model.config
-        self.precision = precision
-        self._encoder = (
-            _Encoder(model.encoder, precision) if isinstance(model.encoder, CharCNN) else model.encoder
-        )
-        self._layers = [_Layer(layer, precision) for layer in model.layers if isinstance(layer, BiLSTMLayer)]
+        encoder = model.encoder
+        self._encoder = _Encoder(encoder, precision) if isinstance(encoder, CharCNN) else encoder
+        layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
+        self._directions = [[_Layer(layer, d, precision) for layer in layers] for d in range(2)]
 
-    @torch.inference_mode()
     def encode(self, *inputs: Tensor) -> Tensor:
         """The vectors (U, P) of types, from what the model's encoder takes."""
-        vectors: Tensor = self._encoder(*inputs)
-        return vectors
+        parts = list(zip(*(torch.split(tensor, _TYPES_AT_ONCE) for tensor in inputs), strict=True))
+        return torch.cat(side_by_side(lambda part: self._encoder(*part), parts, inputs[0].device))
 
-    @torch.inference_mode()
-    def __call__(
-        self, x: Tensor, lengths: Tensor, state: State | None = None
-    ) -> tuple[Tensor, list[LayerState]]:
-        """What `BiLM.forward` gives: (S, P), (B,) → (L + 1, S, 2P) and the state after each sentence."""
-        packing = Packing.of(lengths)
-        index, inverse = packing.index.to(x.device), packing.inverse.to(x.device)  # (2, S)
-        order, rank = packing.order.to(x.device), torch.argsort(packing.order).to(x.device)  # (B,)
-        dim = self.config.projection_dim
-        layers = x.new_empty(len(self._layers) + 1, len(x), 2 * dim)  # (L + 1, S, 2P)
-        layers[0, :, :dim] = layers[0, :, dim:] = x
-        packed, ends = x[index], []  # (2, S, P)
-        for number, layer in enumerate(self._layers):
-            start = None if state is None else state[number].rows(order)
-            out, end = layer(packed, packing, start)
-            packed = out.add_(packed) if self.config.skip_connections and number > 0 else out
-            for direction in range(2):
-                half = layers[number + 1, :, direction * dim : (direction + 1) * dim]
-                half.copy_(packed[direction][inverse[direction]])
-            ends.append(end.rows(rank))
-        return layers, ends
+    def __call__(self, batches: Sequence[Batch]) -> list[tuple[Tensor, list[LayerState]]]:
+        """For each batch what `BiLM.forward` gives: (L + 1, S, 2P) and the state after each sentence."""
+        runs = [_Run(batch, self.config.num_layers) for batch in batches]
+        work = [(run, direction) for run in runs for direction in range(2)]
+        if work:
+            side_by_side(self._run_direction, work, batches[0].x.device)
+        return [(run.layers, run.ends()) for run in runs]
+
+    def _run_direction(self, work: "tuple[_Run, int]") -> None:
+        """All layers of one direction of one batch."""
+        run, direction = work
+        dim, packing = self.config.projection_dim, run.packing
+        inverse = packing.inverse[direction].to(run.x.device)  # (S,)
+        x = run.x[packing.index[direction].to(run.x.device)]  # (S, P)
+        half = slice(direction * dim, (direction + 1) * dim)
+        run.layers[0, :, half] = run.x
+        for number, layer in enumerate(self._directions[direction]):
+            out, *end = layer(x, packing, run.start(number, direction))  # (S, P)
+            x = out.add_(x) if self.config.skip_connections and number > 0 else out
+            run.layers[number + 1, :, half] = x[inverse]
+            run.set_end(number, direction, *end)
+
+
+class _Run:
+    """One batch on its way through the layers."""
+
+    def __init__(self, batch: Batch, num_layers: int) -> None:
+        self.x, lengths, self._state = batch
+        self.packing = Packing.of(lengths)
+        self.layers = self.x.new_empty(num_layers + 1, len(self.x), 2 * self.x.shape[1])  # (L + 1, S, 2P)
+        self._ends: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+
+    def start(self, layer: int, direction: int) -> tuple[Tensor, Tensor] | None:
+        """(B, P) and (B, N), longest sentence first; None for zero."""
+        if self._state is None:
+            return None
+        state = self._state[layer].rows(self.packing.order.to(self.x.device))
+        return state.hidden[direction], state.cell[direction]
+
+    def set_end(self, layer: int, direction: int, hidden: Tensor, cell: Tensor) -> None:
+        self._ends[layer, direction] = (hidden, cell)
+
+    def ends(self) -> list[LayerState]:
+        rank = torch.argsort(self.packing.order).to(self.x.device)  # (B,)
+        states = []
+        for layer in range(len(self.layers) - 1):
+            forward, backward = self._ends[layer, 0], self._ends[layer, 1]
+            hidden, cell = (torch.stack(pair) for pair in zip(forward, backward, strict=True))
+            states.append(LayerState(hidden, cell).rows(rank))
+        return states
 
 
 class _Encoder:
@@ -97,7 +138,7 @@ class _Encoder:
 
 
 class _Layer:
-    """One LSTM layer of both directions.
+    """One LSTM layer of one direction.
 
     With everything that meets a σ-for-tanh doubled (the candidate's rows of W and b, and the cell itself,
     C = 2c), a step is
@@ -105,84 +146,62 @@ class _Layer:
         s = σ(z);  C ← clip(s_f · C + 4 · s_i · (s_j - ½), ± 2 cell_clip);  h = clip(2W_p (s_o · (σ(C) - ½)))
     """
 
-    def __init__(self, layer: BiLSTMLayer, precision: Precision) -> None:
+    def __init__(self, layer: BiLSTMLayer, direction: int, precision: Precision) -> None:
         config = layer.config
         self._config = config
-        gates = layer.bias.new_tensor([1.0, 1.0, 2.0, 1.0]).repeat_interleave(config.cell_dim)  # (4N,)
-        forget = layer.bias.new_tensor([0.0, config.forget_bias, 0.0, 0.0]).repeat_interleave(config.cell_dim)
         with torch.no_grad():
-            biases = (layer.bias + forget) * gates  # (2, 4N)
+            gates = layer.bias.new_tensor([1.0, 1.0, 2.0, 1.0]).repeat_interleave(config.cell_dim)  # (4N,)
+            forget = layer.bias.new_tensor([0.0, config.forget_bias, 0.0, 0.0])
+            bias = (layer.bias[direction] + forget.repeat_interleave(config.cell_dim)) * gates
             rows = gates[:, None]
-            self._inputs = [
-                make_product(precision, weight * rows, bias)
-                for weight, bias in zip(layer.input_weight, biases, strict=True)
-            ]
-            self._states = [make_product(precision, weight * rows) for weight in layer.state_weight]
+            self._input = make_product(precision, layer.input_weight[direction] * rows, bias)
+            self._state = make_product(precision, layer.state_weight[direction] * rows)
             projection = layer.projection
-            self._projections = (
-                None if projection is None else [make_product(precision, 2 * weight) for weight in projection]
+            self._projection = (
+                None if projection is None else make_product(precision, 2 * projection[direction])
             )
 
-    def __call__(self, x: Tensor, packing: Packing, state: LayerState | None) -> tuple[Tensor, LayerState]:
-        """(2, S, P) packed → (2, S, P) packed, and the state after each sentence, longest first."""
-        sizes = packing.step_sizes
-        batch, cell_dim = len(packing.order), self._config.cell_dim
-        out = torch.empty_like(x)
-        cell = x.new_zeros(2, batch, cell_dim) if state is None else 2 * state.cell
-        hidden = None if state is None else state.hidden  # zero: nothing to add
-        work = x.new_empty(2, batch, cell_dim)
+    def __call__(
+        self, x: Tensor, packing: Packing, start: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(S, P) packed → (S, P) packed, and hidden (B, P) and cell (B, N) at the ends, longest first."""
+        sizes, batch, cell_dim = packing.step_sizes, len(packing.order), self._config.cell_dim
+        hidden, cell = (None, x.new_zeros(batch, cell_dim)) if start is None else (start[0], 2 * start[1])
+        end_hidden = x.new_zeros(batch, x.shape[1]) if start is None else start[0].clone()
+        out, scratch = torch.empty_like(x), x.new_empty(batch, cell_dim)
         most = max(batch, _BLOCK_NUMBERS // (4 * cell_dim))
-        space = x.new_empty(2, min(most, x.shape[1]), 4 * cell_dim)
-        step = start = 0
+        space = x.new_empty(min(most, len(x)), 4 * cell_dim)
+        step = begin = 0
         while step < len(sizes):
-            stop, end = step + 1, start + sizes[step]
-            while stop < len(sizes) and end + sizes[stop] - start <= most:
+            stop, end = step + 1, begin + sizes[step]
+            while stop < len(sizes) and end + sizes[stop] - begin <= most:
                 end += sizes[stop]
                 stop += 1
-            block = [  # (block, 4N) each
-                product(x[d, start:end], space[d, : end - start]) for d, product in enumerate(self._inputs)
-            ]
-            offset = 0
-            for size in sizes[step:stop]:
-                gates = [half[offset : offset + size] for half in block]  # (b, 4N) each
-                target = out[:, start + offset : start + offset + size]  # (2, b, P)
-                self._step(gates, hidden, cell[:, :size], work[:, :size], target)
-                hidden, offset = target, offset + size
-            step, start = stop, end
-        return out, LayerState(self._last(out, packing, state), cell / 2)
+            block = self._input(x[begin:end], space[: end - begin])  # (block, 4N)
+            for at in range(step, stop):
+                size, block_rest = sizes[at], block[sizes[at] :]
+                target = out[begin : begin + size]  # (b, P)
+                self._step(block[:size], hidden, cell[:size], scratch[:size], target)
+                running = sizes[at + 1] if at + 1 < len(sizes) else 0
+                end_hidden[running:size] = target[running:]  # of the sentences that end here
+                hidden, block, begin = target, block_rest, begin + size
+            step = stop
+        return out, end_hidden, cell.div_(2)
 
-    def _step(
-        self, gates: list[Tensor], hidden: Tensor | None, cell: Tensor, work: Tensor, target: Tensor
-    ) -> None:
-        """One time step of b sentences: updates `cell` and writes the new hidden state into `target`."""
+    def _step(self, gates: Tensor, hidden: Tensor | None, cell: Tensor, scratch: Tensor, out: Tensor) -> None:
+        """A time step of b sentences: updates `cell` (b, N), writes the new hidden state to `out` (b, P)."""
         config = self._config
-        for d in range(2):
-            if hidden is not None:
-                self._states[d].add_to(gates[d], hidden[d, : len(gates[d])])
-            s_i, s_f, s_j, s_o = gates[d].sigmoid_().chunk(4, dim=-1)  # (b, N) each
-            c, m = cell[d], work[d]
-            c.mul_(s_f).addcmul_(s_i, s_j.sub_(0.5), value=4)
-            if config.cell_clip is not None:
-                c.clamp_(-2 * config.cell_clip, 2 * config.cell_clip)
-            torch.sigmoid(c, out=m)
-            m.sub_(0.5).mul_(s_o)
-            if self._projections is None:
-                torch.mul(m, 2, out=target[d])
-            else:
-                self._projections[d].into(target[d], m)
-        if self._projections is not None and config.projection_clip is not None:
-            target.clamp_(-config.projection_clip, config.projection_clip)
-
-    @staticmethod
-    def _last(out: Tensor, packing: Packing, state: LayerState | None) -> Tensor:
-        """(2, B, P) the hidden state at each sentence's own last step."""
-        sizes = torch.tensor([*packing.step_sizes, 0])
-        batch = len(packing.order)
-        ranks = torch.arange(batch)
-        steps = (sizes[None, :] > ranks[:, None]).sum(dim=1)  # (B,) length of each sentence, longest first
-        starts = torch.cumsum(sizes, 0) - sizes
-        places = (starts[(steps - 1).clamp_min(0)] + ranks).to(out.device)  # (B,)
-        hidden = out.new_zeros(2, batch, out.shape[-1]) if state is None else state.hidden.clone()
-        running = int((steps > 0).sum())
-        hidden[:, :running] = out[:, places[:running]]
-        return hidden
+        if hidden is not None:  # else zero: nothing to add
+            self._state.add_to(gates, hidden[: len(gates)])
+        s_i, s_f, s_j, s_o = gates.sigmoid_().chunk(4, dim=-1)  # (b, N) each
+        cell.mul_(s_f).addcmul_(s_i, s_j.sub_(0.5), value=4)
+        if config.cell_clip is not None:
+            cell.clamp_(-2 * config.cell_clip, 2 * config.cell_clip)
+        torch.sigmoid(cell, out=scratch)
+        scratch.sub_(0.5).mul_(s_o)
+        if self._projection is None:
+            torch.mul(scratch, 2, out=out)
+            return
+        self._projection.into(out, scratch)
+        if config.projection_clip is not None:
+            out.clamp_(-config.projection_clip, config.projection_clip)

@@ -5,6 +5,7 @@ The one place that knows torch's low-precision operators, because they are movin
 """
 
 import platform
+import warnings
 from collections.abc import Callable
 from typing import Literal, Protocol, get_args
 
@@ -138,21 +139,21 @@ class _Int8:
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         scale = int8_scale(weight).double()  # (out,)
         zero = torch.zeros(len(scale), dtype=torch.long)
-        quantised = torch.quantize_per_channel(weight.contiguous(), scale, zero, 0, torch.qint8)
+        with warnings.catch_warnings():  # deprecated, with nothing yet to take its place on the CPU
+            warnings.filterwarnings("ignore", "torch.quantize_per_tensor")
+            quantised = torch.quantize_per_channel(weight.contiguous(), scale, zero, 0, torch.qint8)
         self._packed = torch.ops.quantized.linear_prepack(quantised, None)
         self._seven_bits = not torch.cpu._is_vnni_supported()
         self._bias = bias
-        self._rows = torch.zeros(1, weight.shape[1])
+        self._range = torch.zeros(1, weight.shape[1])
         if weight.shape[1] > 1:
-            self._rows[0, :2] = torch.tensor([1.0, -1.0])
+            self._range[0, :2] = torch.tensor([1.0, -1.0])
 
     def _multiply(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(b, in) → (b, out) and (b, 1), whose product is x · Wᵀ."""
-        if len(self._rows) <= len(x):  # grown now and then, not at every call
-            self._rows = torch.cat([self._rows[:1], x.new_empty(2 * len(x), x.shape[1])])
-        rows = self._rows[: len(x) + 1]  # (1 + b, in)
+        rows = torch.cat([self._range, x])  # (1 + b, in)
         largest = torch.maximum(x.amax(1, keepdim=True), -x.amin(1, keepdim=True))  # (b, 1); |x| costs more
-        torch.div(x, largest.clamp_min_(_TINY), out=rows[1:])
+        rows[1:].div_(largest.clamp_min_(_TINY))
         out: Tensor = torch.ops.quantized.linear_dynamic(rows, self._packed, self._seven_bits)  # (1 + b, out)
         return out[1:], largest
 
