@@ -1,7 +1,7 @@
 """How fast elmokit embeds, beside AllenNLP 2.10.1 and MiniLM-L6, in one run on this machine.
 
     ELMOKIT_DATA=… python benchmarks/embed.py            # about ten minutes on two free cores
-    ELMOKIT_DATA=… python benchmarks/embed.py --quick    # small shape alone, few sentences
+    ELMOKIT_DATA=… python benchmarks/embed.py --quick    # small shape, few sentences, nothing written
     ELMOKIT_DATA=… python benchmarks/embed.py --linear 1000000    # also cost against tokens, with a picture
 
 Every system runs in a process of its own on the same sentences of WikiText-2 (weights are random, MiniLM's
@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -43,7 +44,8 @@ from elmokit.model.precision import supported
 from peers import Peer
 
 RESULTS = Path(__file__).parent / "results"
-SINGLES = 20  # sentences that are embedded one by one in each round
+SINGLES = 20  # sentences that are embedded one by one in each round; they come after the text of the round
+ALLENNLP, ALLENNLP_SORTED = "AllenNLP 2.10.1", "AllenNLP, sorted for it"
 Sentences = list[list[str]]
 Peaks = dict[str, dict[str, float]]
 
@@ -54,19 +56,21 @@ class System:
 
     Attributes:
         name, shape, precision: what it is; shape "" is MiniLM.
-        peer: the process that runs it.
+        worker, model: which of the peers runs it, and what it is to load.
         batches: the sizes to try: sentences, or tokens for elmokit.
         sort: whether we hand it the sentences sorted by length.
         batch: the best size.
         rates, cpu_rates: tokens a second of each round, by the clock and by processor time.
         singles: seconds of single sentences.
-        megabytes: the process's peak.
+        megabytes: the peak of its process, at the best size.
+        peer: its process.
     """
 
     name: str
     shape: str
     precision: str
-    peer: Peer
+    worker: str
+    model: dict[str, str]
     batches: Sequence[int]
     sort: bool = False
     batch: int = 0
@@ -74,11 +78,22 @@ class System:
     cpu_rates: list[float] = field(default_factory=list)
     singles: list[float] = field(default_factory=list)
     megabytes: float = 0.0
+    peer: Peer = field(init=False)
 
     @property
     def ours(self) -> bool:
         """Whether it is elmokit."""
-        return self.name == "elmokit"
+        return self.worker == "elmokit"
+
+    @property
+    def title(self) -> str:
+        """Name, precision and shape."""
+        return " ".join(part for part in (self.name, self.precision, self.shape) if part)
+
+    def start(self, stack: ExitStack) -> None:
+        """Start its process, which `stack` ends."""
+        self.peer = stack.enter_context(Peer(self.worker))
+        self.peer.ask("load", **self.model)
 
     def rate(self, sentences: Sentences, batch: int) -> tuple[float, float]:
         """Tokens a second over these sentences, by the clock and by processor time."""
@@ -90,12 +105,14 @@ class System:
     def find_batch(self, sentences: Sentences) -> None:
         """Try the sizes upwards, small ones on fewer sentences, until they grow worse; keep the best."""
         rates: dict[int, float] = {}
-        for batch in self.batches:
-            few = len(sentences) if self.ours else max(batch, 8 if batch == 1 else 64)
-            rates[batch], _ = self.rate(sentences[:few], batch)
-            print(f"  {self.title}, batch {batch}: {rates[batch]:.0f} tokens/s", flush=True)
-            if rates[batch] < 0.7 * max(rates.values()):
-                break
+        with ExitStack() as stack:
+            self.start(stack)
+            for batch in self.batches:
+                few = len(sentences) if self.ours else max(batch, 8 if batch == 1 else 64)
+                rates[batch], _ = self.rate(sentences[:few], batch)
+                print(f"  {self.title}, batch {batch}: {rates[batch]:.0f} tokens/s", flush=True)
+                if rates[batch] < 0.7 * max(rates.values()):
+                    break
         self.batch = max(rates, key=lambda batch: rates[batch])
 
     def run_round(self, sentences: Sentences, singles: Sentences) -> None:
@@ -103,14 +120,9 @@ class System:
         rate, cpu_rate = self.rate(sentences, self.batch)
         self.rates.append(rate)
         self.cpu_rates.append(cpu_rate)
-        self.singles += self.peer.ask("single", sentences=singles)["seconds"]
         self.megabytes = self.peer.ask("peak_megabytes")["megabytes"]
+        self.singles += self.peer.ask("single", sentences=singles)["seconds"]
         print(f"  {self.title}: {rate:.0f} tokens/s", flush=True)
-
-    @property
-    def title(self) -> str:
-        """Name, precision and shape."""
-        return " ".join(part for part in (self.name, self.precision, self.shape) if part)
 
 
 def num_tokens(sentences: Sentences) -> int:
@@ -134,34 +146,31 @@ def work_gflop(config: BiLMConfig, sentences: Sentences) -> float:
     return 2e-9 * (position * positions + word * words)
 
 
-def start_systems(shapes: list[str], folder: Path, stack: ExitStack, largest: int) -> list[System]:
-    """Write the models and start a process for each system."""
+def all_systems(shapes: list[str], folder: Path, largest: int) -> list[System]:
+    """Write the models and name what is to be measured: batches of at most `largest` sentences."""
     systems = []
+    batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= largest]
     for shape in shapes:
         files = write_hdf5(random_model(SHAPES[shape]), folder / shape)
         for precision in supported():
-            peer = stack.enter_context(Peer("elmokit"))
-            peer.ask("load", **files, precision=precision)
-            systems.append(System("elmokit", shape, precision, peer, (1024, 2048, 4096, 8192)))
-        peer = stack.enter_context(Peer("allennlp"))
-        peer.ask("load", **files)
-        batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= largest]
-        systems.append(System("AllenNLP 2.10.1", shape, "float32", peer, batches))
-        systems.append(System("AllenNLP, sorted for it", shape, "float32", peer, batches[1:], sort=True))
-    minilm = stack.enter_context(Peer("minilm"))
-    systems.append(System("MiniLM-L6, sorted for it", "", "float32", minilm, (8, 16, 32, 64), sort=True))
+            model = {**files, "precision": precision}
+            systems.append(System("elmokit", shape, precision, "elmokit", model, (1024, 2048, 4096, 8192)))
+        for name, sort in ((ALLENNLP, False), (ALLENNLP_SORTED, True)):
+            systems.append(System(name, shape, "float32", "allennlp", files, batches[sort:], sort=sort))
+    systems.append(
+        System("MiniLM-L6, sorted for it", "", "float32", "minilm", {}, (8, 16, 32, 64), sort=True)
+    )
     return systems
 
 
-def run_rounds(systems: list[System], sentences: Sentences, repeats: int) -> list[Peaks]:
+def run_rounds(systems: list[System], text: Sentences, singles: Sentences, repeats: int) -> list[Peaks]:
     """Go over all systems in turn, forth and back; returns the peaks of the matrix products in each round."""
     peaks = []
     for number in range(repeats):
         print(f"round {number + 1}", flush=True)
         peaks.append(gemm_peaks())
-        start = number * SINGLES % len(sentences)
         for system in systems if number % 2 == 0 else reversed(systems):
-            system.run_round(sentences, sentences[start : start + SINGLES])
+            system.run_round(text, singles[number * SINGLES : (number + 1) * SINGLES])
     return peaks
 
 
@@ -169,7 +178,7 @@ def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -
     """One record for each system."""
     records = []
     for system in systems:
-        rival = next(s for s in systems if s.shape == system.shape and not s.ours)
+        rivals = {rival.name: rival for rival in systems if rival.shape == system.shape and not rival.ours}
         gflop = work_gflop(SHAPES[system.shape], sentences) / num_tokens(sentences) if system.shape else 0.0
         shares = [
             rate * gflop / max(peak[system.precision].values())
@@ -182,8 +191,7 @@ def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -
                 "precision": system.precision,
                 "batch": f"{system.batch} {'tokens' if system.ours else 'sentences'}",
                 "tokens/s": round(median(system.rates)),
-                "÷ AllenNLP": _ratio(system.rates, rival.rates) if system.shape else None,
-                "… by processor time": _ratio(system.cpu_rates, rival.cpu_rates) if system.shape else None,
+                **_ratios(system, rivals),
                 "÷ MiniLM": _ratio(system.rates, systems[-1].rates),
                 "share of peak": median(shares) if system.shape else None,
                 "one sentence p50, ms": 1e3 * median(system.singles),
@@ -195,13 +203,25 @@ def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -
     return records
 
 
+def _ratios(system: System, rivals: dict[str, System]) -> dict[str, float | None]:
+    """How many times as fast as AllenNLP, by the clock and by processor time; nothing for MiniLM."""
+    if not system.shape:
+        return dict.fromkeys(("÷ AllenNLP", "… by processor time", "÷ AllenNLP sorted"))
+    plain, by_length = rivals[ALLENNLP], rivals[ALLENNLP_SORTED]
+    return {
+        "÷ AllenNLP": _ratio(system.rates, plain.rates),
+        "… by processor time": _ratio(system.cpu_rates, plain.cpu_rates),
+        "÷ AllenNLP sorted": _ratio(system.rates, by_length.rates),
+    }
+
+
 def _ratio(ours: list[float], theirs: list[float]) -> float:
     return median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def measure_linear(systems: list[System], folder: Path, most: int) -> list[dict[str, float]]:
-    """Seconds and peak memory of elmokit in float32 for 1,000, 10,000, … tokens."""
-    system = next(s for s in reversed(systems) if s.ours and s.precision == "float32")
+    """Seconds and peak memory of the small shape in float32 for 1,000, 10,000, … tokens."""
+    system = next(s for s in systems if s.ours and s.shape == "small" and s.precision == "float32")
     text = folder / "train.txt"
     with text.open("w", encoding="utf-8") as file:
         written = 0
@@ -217,11 +237,11 @@ def measure_linear(systems: list[System], folder: Path, most: int) -> list[dict[
         points.append({"tokens": tokens, "seconds": answer["seconds"][0], "megabytes": answer["megabytes"]})
         print(f"  {tokens:,} tokens: {points[-1]['seconds']:.2f} s", flush=True)
         tokens *= 10
-    _draw(points, f"{system.title} shape, random weights")
     return points
 
 
-def _draw(points: list[dict[str, float]], title: str) -> None:
+def draw(points: list[dict[str, float]], path: Path) -> None:
+    """Seconds and memory against tokens, as a picture."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")
@@ -234,8 +254,8 @@ def _draw(points: list[dict[str, float]], title: str) -> None:
     cost.legend()
     memory.semilogx(tokens, [point["megabytes"] for point in points], "o-")
     memory.set(xlabel="tokens", ylabel="peak memory, MB", ylim=(0, None))
-    figure.suptitle(title)
-    figure.savefig(RESULTS / "embed-linear.png", dpi=150)
+    figure.suptitle("elmokit, small shape, random weights")
+    figure.savefig(path, dpi=150)
 
 
 def as_markdown(result: dict[str, Any]) -> str:
@@ -283,36 +303,47 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--sentences", type=int, default=256, help="how many (default 256: 6,250 tokens)")
     parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
-    parser.add_argument("--quick", action="store_true", help="small shape, 64 sentences, one round")
+    parser.add_argument(
+        "--quick", action="store_true", help="small shape, 64 sentences, one round; nothing is written"
+    )
     parser.add_argument(
         "--linear", type=int, default=0, metavar="TOKENS", help="cost from 1,000 up to so many"
     )
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.shapes, arguments.sentences, arguments.repeats = ["small"], 64, 1
-    sentences = [s for s, _ in zip(wikitext_sentences(), range(arguments.sentences), strict=False)]
+    if arguments.linear and "small" not in arguments.shapes:
+        parser.error("--linear measures the small shape, which --shapes leaves out")
+    wanted = arguments.sentences + SINGLES * arguments.repeats
+    sentences = list(islice(wikitext_sentences(), wanted))
+    text, singles = sentences[: arguments.sentences], sentences[arguments.sentences :]
     began = time.monotonic()
-    result: dict[str, Any] = {
-        "machine": machine(),
-        "tokens": num_tokens(sentences),
-        "sentences": len(sentences),
-    }
+    result: dict[str, Any] = {"machine": machine(), "tokens": num_tokens(text), "sentences": len(text)}
     with TemporaryDirectory() as temporary, ExitStack() as stack:
-        systems = start_systems(arguments.shapes, Path(temporary), stack, len(sentences))
+        systems = all_systems(arguments.shapes, Path(temporary), len(text))
         for system in systems:
-            system.find_batch(sentences)
-        result["peaks"] = run_rounds(systems, sentences, arguments.repeats)
-        result["systems"] = summarise(systems, result["peaks"], sentences)
-        RESULTS.mkdir(exist_ok=True)
+            system.find_batch(text)
+        for system in systems:  # anew, so that the memory of other sizes is not counted
+            system.start(stack)
+        result["peaks"] = run_rounds(systems, text, singles, arguments.repeats)
+        result["systems"] = summarise(systems, result["peaks"], text)
         linear = arguments.linear
         result["linear"] = measure_linear(systems, Path(temporary), linear) if linear else []
     result["seconds"] = round(time.monotonic() - began)
     page = as_markdown(result)
-    (RESULTS / "embed.md").write_text(page, encoding="utf-8")
-    (RESULTS / "embed.json").write_text(
-        json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
     print("\n" + page)
+    if not arguments.quick:
+        write(result, page)
+
+
+def write(result: dict[str, Any], page: str) -> None:
+    """Put the results into their folder."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "embed.md").write_text(page, encoding="utf-8")
+    data = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    (RESULTS / "embed.json").write_text(data, encoding="utf-8")
+    if result["linear"]:
+        draw(result["linear"], RESULTS / "embed-linear.png")
 
 
 if __name__ == "__main__":

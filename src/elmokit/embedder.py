@@ -23,6 +23,7 @@ from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
 from elmokit.model import BiLM, CharCNNConfig, InferenceBiLM, LayerState, ScalarMix
 from elmokit.model.inference import Batch
 from elmokit.model.precision import resolve
+from elmokit.model.threads import whole_pieces
 from elmokit.sentence import Floats, Pooling, Sentence
 from elmokit.text import Token, TokenizerSpec, is_cut, make_tokenizer, tokens_from_list
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
@@ -34,7 +35,7 @@ Text = str | Sequence[str]  # running text, or its tokens
 
 # Sentences are sorted by length within this many batches: enough that those of a batch are of like length,
 # and few enough that a window's results fit in memory (50 MB for the small shape, 200 MB for the original).
-_WINDOW_BATCHES = 8
+_WINDOW_BATCHES = 2
 
 
 def load(
@@ -45,7 +46,7 @@ def load(
     device: str = "cpu",
     stateful: bool = False,
     tokenizer: TokenizerSpec | str | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int = 8192,
 ) -> "Embedder":
     """Open a model, whatever its format.
 
@@ -95,7 +96,7 @@ class Embedder:
         stateful: bool = False,
         tokenizer: TokenizerSpec | None = None,
         mix: ScalarMix | None = None,
-        batch_tokens: int = 2048,
+        batch_tokens: int = 8192,
     ) -> None:
         if batch_tokens < 1:
             raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
@@ -202,6 +203,7 @@ class Embedder:
         return _Prepared(" ".join(map(str, text)), tokens_from_list(text))
 
     @torch.inference_mode()
+    @whole_pieces()
     def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
         """Embed sentences by batches of like length and give them back in order."""
         rows_of = list(_batches([prepared.length for prepared in window], self.batch_tokens))

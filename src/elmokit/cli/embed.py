@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--language", help="Language for --split.  [default: the model's]")
 @click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer, not the one of the model.")
 @click.option("--pooling", type=click.Choice(["mean", "max", "ends"]), default="mean", show_default=True)
-@click.option("--batch-tokens", type=click.IntRange(min=1), default=2048, show_default=True)
+@click.option("--batch-tokens", type=click.IntRange(min=1), default=8192, show_default=True)
 @click.option(
     "--precision",
     type=click.Choice(["float32", "int8", "bfloat16", "auto"]),

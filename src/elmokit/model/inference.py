@@ -13,6 +13,7 @@ Shapes: see `lstm.py`.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -28,6 +29,9 @@ from elmokit.model.threads import side_by_side
 # The gates' input half for one block of steps, in numbers (8 MB in float32): larger blocks leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024
 _TYPES_AT_ONCE = 256
+# Multiplications below which a second thread costs more (by taking turns with Python's lock) than it brings:
+# about a sentence of 25 words for the small shape.
+_WORTH_A_THREAD = 250_000_000
 
 
 class Batch(NamedTuple):
@@ -51,6 +55,8 @@ class InferenceBiLM:
         encoder = model.encoder
         self._encoder = _Encoder(encoder, precision) if isinstance(encoder, CharCNN) else encoder
         layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
+        cell, dim = model.config.cell_dim, model.config.projection_dim
+        self._work_per_token = 2 * len(layers) * (8 * cell * dim + cell * dim)
         self._directions = [[_Layer(layer, d, precision) for layer in layers] for d in range(2)]
 
     def encode(self, *inputs: Tensor) -> Tensor:
@@ -61,14 +67,20 @@ class InferenceBiLM:
     def __call__(self, batches: Sequence[Batch]) -> list[tuple[Tensor, list[LayerState]]]:
         """For each batch what `BiLM.forward` gives: (L + 1, S, 2P) and the state after each sentence."""
         runs = [_Run(batch, self.config.num_layers) for batch in batches]
-        work = [(run, direction) for run in runs for direction in range(2)]
-        if work:
-            side_by_side(self._run_direction, work, batches[0].x.device)
+        pieces = [[(run, direction)] for run in runs for direction in range(2)]
+        tokens = sum(len(batch.x) for batch in batches)
+        if tokens * self._work_per_token < _WORTH_A_THREAD:
+            pieces = [list(chain.from_iterable(pieces))]
+        if batches:
+            side_by_side(self._run_piece, pieces, batches[0].x.device)
         return [(run.layers, run.ends()) for run in runs]
 
-    def _run_direction(self, work: "tuple[_Run, int]") -> None:
+    def _run_piece(self, piece: "list[tuple[_Run, int]]") -> None:
+        for run, direction in piece:
+            self._run_direction(run, direction)
+
+    def _run_direction(self, run: "_Run", direction: int) -> None:
         """All layers of one direction of one batch."""
-        run, direction = work
         dim, packing = self.config.projection_dim, run.packing
         inverse = packing.inverse[direction].to(run.x.device)  # (S,)
         x = run.x[packing.index[direction].to(run.x.device)]  # (S, P)

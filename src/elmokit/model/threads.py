@@ -6,16 +6,32 @@ Whole pieces of work (a batch in one direction) wait for nobody until they are d
 """
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
-from threading import Barrier
 from typing import TypeVar
 
 import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_this_thread = threading.local()
+
+
+@contextmanager
+def whole_pieces() -> Iterator[None]:
+    """Within it torch has only this thread for what this thread asks; `side_by_side` still uses them all."""
+    before = torch.get_num_threads()
+    _this_thread.available = before
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        del _this_thread.available
 
 
 def side_by_side(
@@ -27,8 +43,8 @@ def side_by_side(
         with torch.inference_mode():
             return function(item)
 
-    threads = torch.get_num_threads()
-    if device.type != "cpu" or threads == 1:
+    threads = getattr(_this_thread, "available", torch.get_num_threads())
+    if device.type != "cpu" or threads == 1 or (len(items) == 1 and torch.get_num_threads() == 1):
         return [run(item) for item in items]
     return list(_pool(threads, os.getpid()).map(run, items))
 
@@ -36,10 +52,11 @@ def side_by_side(
 @lru_cache(maxsize=2)
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     """The threads of this process (a forked one does not inherit its parent's), each with one for torch."""
+    before = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, "elmokit", initializer=_one_thread_for_torch)
-    all_there = Barrier(threads)
+    all_there = threading.Barrier(threads)
     list(pool.map(lambda _: all_there.wait(), range(threads)))
-    torch.set_num_threads(threads)  # setting it in a thread has also set it for threads yet to come
+    torch.set_num_threads(before)  # setting it in a thread has also set it for threads yet to come
     return pool
 
 
