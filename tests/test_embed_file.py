@@ -33,12 +33,12 @@ def text(tmp_path):
 
 
 def stop_after(embedder, monkeypatch, count, error=KeyboardInterrupt):
-    """Let `embedder.stream` fail after so many sentences."""
-    plain = Embedder.stream
+    """Let `embedder.stream` fail after so many sentences, of however many calls."""
+    plain, left = Embedder.stream, iter(range(count))
 
     def stream(self, texts):
-        for number, sentence in enumerate(plain(self, texts)):
-            if number == count:
+        for sentence in plain(self, texts):
+            if next(left, None) is None:
                 raise error
             yield sentence
 
