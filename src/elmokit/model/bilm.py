@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from elmokit.model.char_cnn import CharCNN
+from elmokit.model.char_cnn import CharCNN, make_embedding
 from elmokit.model.config import BiLMConfig, CharCNNConfig
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 
@@ -32,7 +32,7 @@ class BiLM(nn.Module):
         if isinstance(config.encoder, CharCNNConfig):
             self.encoder = CharCNN(config.encoder, config.projection_dim)
         else:
-            self.encoder = nn.Embedding(config.encoder.num_words, config.projection_dim)
+            self.encoder = make_embedding(config.encoder.num_words, config.projection_dim)
         self.layers = nn.ModuleList(BiLSTMLayer(config) for _ in range(config.num_layers))
 
     @property

@@ -32,6 +32,17 @@ class Highway(nn.Module):
         return torch.lerp(x, torch.relu(self.transform(x)), gate)  # x + g · (relu(…) - x)
 
 
+def make_embedding(rows: int, dim: int) -> nn.Embedding:
+    """A table of vectors that starts uniform in ± 1, as in bilm-tf.
+
+    Not torch's own start: drawing normal numbers on the meta device, where models are made that are to be
+    loaded, imports 800 modules, which takes two seconds.
+    """
+    embedding = nn.Embedding(rows, dim, _weight=torch.empty(rows, dim))
+    nn.init.uniform_(embedding.weight, -1.0, 1.0)
+    return embedding
+
+
 class CharCNN(nn.Module):
     """The token encoder of the paper (Peters et al. 2018, section 3.4; Kim et al. 2015).
 
@@ -43,7 +54,7 @@ class CharCNN(nn.Module):
     def __init__(self, config: CharCNNConfig, output_dim: int) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.num_characters, config.embedding_dim)
+        self.embedding = make_embedding(config.num_characters, config.embedding_dim)
         self.convolutions = nn.ModuleList(
             nn.Conv1d(config.embedding_dim, number, width) for width, number in config.filters
         )
