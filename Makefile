@@ -28,6 +28,8 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/parity.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/tokenizer.py
+	$(BIN)/python benchmarks/embed.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
