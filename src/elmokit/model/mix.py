@@ -114,7 +114,7 @@ class ScalarMix(nn.Module):
         return mixed
 
     def regulariser(self, strength: float) -> Tensor:
-        """λ · Σ_j (w_j - 1/(L + 1))²: a large λ keeps the layers' average, a small one lets them differ."""
+        """λ · Σ_j (w_j - 1/n)², n = L + 1 (L for residual): a large λ keeps the weights equal."""
         return strength * (self.weights - 1.0 / len(self.weights)).square().sum()
 
     @staticmethod
