@@ -12,7 +12,8 @@
 Shapes: see `lstm.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from torch.nn import functional
 from elmokit.model.bilm import BiLM, State
 from elmokit.model.char_cnn import CharCNN, Highway
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
-from elmokit.model.precision import Precision, make_product
+from elmokit.model.precision import Precision, Product, make_product
 from elmokit.model.threads import side_by_side
 
 # The gates' input half for one block of steps, in numbers (8 MB in float32): larger blocks leave the cache.
@@ -128,13 +129,8 @@ class _Encoder:
     def __init__(self, encoder: CharCNN, precision: Precision) -> None:
         self._encoder = encoder
         self._tables = [table.detach() for table in encoder.tables()]
-        # Gate and transform side by side are one product.
         self._highways = [
-            make_product(
-                precision,
-                torch.cat([highway.gate.weight, highway.transform.weight]),
-                torch.cat([highway.gate.bias, highway.transform.bias]),
-            )
+            [make_product(precision, part.weight, part.bias) for part in (highway.gate, highway.transform)]
             for highway in encoder.highways
             if isinstance(highway, Highway)
         ]
@@ -144,9 +140,14 @@ class _Encoder:
     def __call__(self, ids: Tensor, used: Tensor) -> Tensor:
         x = self._encoder.convolve(ids, used, self._tables)  # (U, F)
         for highway in self._highways:
-            gate, transformed = highway(x).chunk(2, dim=-1)  # (U, F) each
+            # For the few new words of one sentence the time goes into reading the weights: each thread half.
+            gate, transformed = side_by_side(partial(_apply, x), highway, x.device)  # (U, F) each
             x = torch.lerp(x, functional.relu_(transformed), gate.sigmoid_())
         return x if self._projection is None else self._projection(x)
+
+
+def _apply(x: Tensor, product: Product) -> Tensor:
+    return product(x)
 
 
 class _Layer:
@@ -161,6 +162,8 @@ class _Layer:
     def __init__(self, layer: BiLSTMLayer, direction: int, precision: Precision) -> None:
         config = layer.config
         self._config = config
+        # A tensor, because torch turns a plain number into one at every call, which takes as long as the sum.
+        self._half = layer.bias.new_tensor(0.5)
         with torch.no_grad():
             gates = layer.bias.new_tensor([1.0, 1.0, 2.0, 1.0]).repeat_interleave(config.cell_dim)  # (4N,)
             forget = layer.bias.new_tensor([0.0, config.forget_bias, 0.0, 0.0])
@@ -177,43 +180,68 @@ class _Layer:
         self, x: Tensor, packing: Packing, start: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(S, P) packed → (S, P) packed, and hidden (B, P) and cell (B, N) at the ends, longest first."""
-        sizes, batch, cell_dim = packing.step_sizes, len(packing.order), self._config.cell_dim
+        batch, cell_dim = len(packing.order), self._config.cell_dim
         hidden, cell = (None, x.new_zeros(batch, cell_dim)) if start is None else (start[0], 2 * start[1])
         end_hidden = x.new_zeros(batch, x.shape[1]) if start is None else start[0].clone()
         out, scratch = torch.empty_like(x), x.new_empty(batch, cell_dim)
         most = max(batch, _BLOCK_NUMBERS // (4 * cell_dim))
         space = x.new_empty(min(most, len(x)), 4 * cell_dim)
-        step = begin = 0
-        while step < len(sizes):
-            stop, end = step + 1, begin + sizes[step]
-            while stop < len(sizes) and end + sizes[stop] - begin <= most:
-                end += sizes[stop]
-                stop += 1
+        running_cell, running_scratch = cell, scratch
+        for sizes, begin, end in _blocks(packing.step_sizes, most):
             block = self._input(x[begin:end], space[: end - begin])  # (block, 4N)
-            for at in range(step, stop):
-                size, block_rest = sizes[at], block[sizes[at] :]
-                target = out[begin : begin + size]  # (b, P)
-                self._step(block[:size], hidden, cell[:size], scratch[:size], target)
-                running = sizes[at + 1] if at + 1 < len(sizes) else 0
-                end_hidden[running:size] = target[running:]  # of the sentences that end here
-                hidden, block, begin = target, block_rest, begin + size
-            step = stop
+            # All views of a block are made at once: for a single sentence they would cost more than the sums.
+            each_gate = [torch.split(gate, sizes) for gate in block.chunk(4, dim=-1)]
+            for gates, target, *four in zip(
+                torch.split(block, sizes), torch.split(out[begin:end], sizes), *each_gate, strict=True
+            ):
+                size = target.shape[0]  # b
+                if size < running_cell.shape[0]:  # some sentences have ended
+                    running_cell, running_scratch = cell[:size], scratch[:size]
+                    if hidden is not None:
+                        end_hidden[size : len(hidden)] = hidden[size:]
+                        hidden = hidden[:size]
+                self._step(gates, four, hidden, running_cell, running_scratch, target)
+                hidden = target
+        if hidden is not None:
+            end_hidden[: len(hidden)] = hidden
         return out, end_hidden, cell.div_(2)
 
-    def _step(self, gates: Tensor, hidden: Tensor | None, cell: Tensor, scratch: Tensor, out: Tensor) -> None:
+    def _step(
+        self,
+        gates: Tensor,
+        each_gate: list[Tensor],
+        hidden: Tensor | None,
+        cell: Tensor,
+        scratch: Tensor,
+        out: Tensor,
+    ) -> None:
         """A time step of b sentences: updates `cell` (b, N), writes the new hidden state to `out` (b, P)."""
         config = self._config
         if hidden is not None:  # else zero: nothing to add
-            self._state.add_to(gates, hidden[: len(gates)])
-        s_i, s_f, s_j, s_o = gates.sigmoid_().chunk(4, dim=-1)  # (b, N) each
-        cell.mul_(s_f).addcmul_(s_i, s_j.sub_(0.5), value=4)
+            self._state.add_to(gates, hidden)
+        gates.sigmoid_()  # (b, 4N)
+        s_i, s_f, s_j, s_o = each_gate  # (b, N) each, views of it
+        cell.mul_(s_f).addcmul_(s_i, s_j.sub_(self._half), value=4)
         if config.cell_clip is not None:
             cell.clamp_(-2 * config.cell_clip, 2 * config.cell_clip)
         torch.sigmoid(cell, out=scratch)
-        scratch.sub_(0.5).mul_(s_o)
+        scratch.sub_(self._half).mul_(s_o)
         if self._projection is None:
             torch.mul(scratch, 2, out=out)
             return
         self._projection.into(out, scratch)
         if config.projection_clip is not None:
             out.clamp_(-config.projection_clip, config.projection_clip)
+
+
+def _blocks(step_sizes: list[int], most: int) -> Iterator[tuple[list[int], int, int]]:
+    """As many steps as have `most` rows together, one at least: their sizes and the range of their rows."""
+    sizes: list[int] = []
+    begin = 0
+    for size in step_sizes:
+        if sizes and sum(sizes) + size > most:
+            yield sizes, begin, begin + sum(sizes)
+            sizes, begin = [], begin + sum(sizes)
+        sizes.append(size)
+    if sizes:
+        yield sizes, begin, begin + sum(sizes)

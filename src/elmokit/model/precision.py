@@ -7,6 +7,7 @@ The one place that knows torch's low-precision operators, because they are movin
 import platform
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Literal, Protocol, get_args
 
 import torch
@@ -17,6 +18,7 @@ from elmokit.errors import ConfigError
 Precision = Literal["float32", "int8", "bfloat16"]
 
 _INT8_MAX = 127
+_FEW_ROWS = 2
 _TINY = torch.finfo(torch.float32).tiny
 
 
@@ -100,8 +102,13 @@ class _Float32:
             return torch.mm(x, self._weight, out=space)
         return torch.addmm(self._bias, x, self._weight, out=space)
 
+    @cached_property
+    def _weight_by_input(self) -> Tensor:
+        """The same matrix laid out the other way: up to twice as fast for a row or two, slower for more."""
+        return self._weight.contiguous()  # (in, out)
+
     def add_to(self, target: Tensor, x: Tensor) -> None:
-        target.addmm_(x, self._weight)
+        target.addmm_(x, self._weight if x.shape[0] > _FEW_ROWS else self._weight_by_input)
 
     def into(self, target: Tensor, x: Tensor) -> None:
         torch.mm(x, self._weight, out=target)

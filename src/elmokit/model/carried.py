@@ -1,0 +1,37 @@
+"""State that goes on from call to call, row by row, as the old systems have it."""
+
+import torch
+from torch import Tensor
+
+from elmokit.model.bilm import BiLM
+from elmokit.model.lstm import LayerState
+
+
+class CarriedState:
+    """Where each row of the calls so far has stopped; rows that were never there start from zero."""
+
+    def __init__(self) -> None:
+        self._layers: list[LayerState] | None = None
+
+    def reset(self) -> None:
+        """Forget: the next call starts from zero."""
+        self._layers = None
+
+    def rows(self, model: BiLM, rows: Tensor) -> list[LayerState]:
+        """The state of these rows."""
+        layers = model.start(0) if self._layers is None else self._layers
+        missing = int(rows.max()) + 1 - layers[0].cell.shape[1] if len(rows) else 0
+        if missing > 0:
+            layers = [
+                LayerState(torch.cat([a.hidden, b.hidden], dim=1), torch.cat([a.cell, b.cell], dim=1))
+                for a, b in zip(layers, model.start(missing), strict=True)
+            ]
+        self._layers = layers
+        return [layer.rows(rows) for layer in layers]
+
+    def put(self, rows: Tensor, ends: list[LayerState]) -> None:
+        """Keep where these rows, which `rows` has given before, have stopped."""
+        assert self._layers is not None
+        for carried, end in zip(self._layers, ends, strict=True):
+            carried.hidden[:, rows] = end.hidden.detach()
+            carried.cell[:, rows] = end.cell.detach()
