@@ -2,27 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from elmokit.errors import ConfigError, DataError
-from elmokit.text.lines import read_lines
-from elmokit.text.sentences import sentences_from_lines
+from elmokit.text_files import Advance, Input, progress_bar, read_texts, split_language
 from elmokit.vector_files import Layout, Row, Spool, check_ending
 
 if TYPE_CHECKING:  # torch, which the text side and `--help` do without
@@ -32,12 +22,9 @@ if TYPE_CHECKING:  # torch, which the text side and `--help` do without
 LayerChoice = Literal["all", "top", "average", "mix"]
 DType = Literal["float32", "float16"]
 Choose: TypeAlias = "Callable[[Sentence], npt.NDArray[np.float32]]"
-Advance: TypeAlias = Callable[[str, int], None]
-Input: TypeAlias = str | list[str]  # a sentence, or its tokens
 
 # Characters of a chunk for each token of a batch: about two batches, so that lengths can be sorted.
 _CHARACTERS_PER_TOKEN = 10
-_COMPRESSED = (".gz", ".xz", ".zst")
 # Far above what batching and thread counts change, far below what other weights do.
 _SAME_MODEL = 0.01
 
@@ -132,16 +119,16 @@ def embed_file(
         raise ConfigError(
             "a stateful model goes on from the sentence before, which resume skips; use overwrite"
         )
-    language = _language(embedder, split, tokens=tokens)
+    language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
     if resume and target.exists() and not Spool.folder_of(target).exists():
         return None
     settings = {"layers": layers, "pooling": pooling, "tokens": tokens, "split": language}
     model = {"tokenizer": embedder.tokenizer_spec.to_dict(), "precision": embedder.precision}
-    inputs = _inputs(source, tokens=tokens, split=language)
+    inputs = read_texts(source, tokens=tokens, split=language)
     spool = Spool(target, layout, settings | model, resume=resume, overwrite=overwrite)
     resumed_at = spool.num_rows
     try:
-        with spool, _progress_bar(source, shown=progress) as advance:
+        with spool, progress_bar(source, shown=progress) as advance:
             _skip_done(spool, inputs, advance)
             _check_model(spool, embedder, choose)
             counts = _embed(embedder, inputs, spool, choose, advance, workers)
@@ -182,29 +169,6 @@ def _choice(
         lambda sentence: replace(sentence, vectors=choose(sentence)).pool(pooling),
         Layout(shape=(embedder.dim,), dtype=dtype),
     )
-
-
-def _language(embedder: "Embedder", split: bool | str, *, tokens: bool) -> str | None:
-    """Return whose rules split the text; None if it is not to be split."""
-    if not split:
-        return None
-    if tokens:
-        raise ConfigError(
-            "split is for running text, tokens for text that is split already; choose one of them"
-        )
-    language = split if isinstance(split, str) else embedder.tokenizer_spec.language
-    if language is None:
-        raise ConfigError(
-            "the model does not say its language; pass that of the text, e.g. split='en' (--language en)"
-        )
-    return language
-
-
-def _inputs(source: str | Path, *, tokens: bool, split: str | None) -> Iterator[Input]:
-    lines = read_lines(source)
-    if tokens:
-        return (line.split() for line in lines)
-    return sentences_from_lines(lines, split) if split else lines
 
 
 def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
@@ -252,10 +216,17 @@ def _embed(
     if workers is None:
         embedded: Iterable[Iterable[tuple[Row, int]]] = map(embed_chunk, chunks)
     else:
+        import torch
+
         from elmokit.workers import ordered_map
 
         embedder.embed([[]])  # lays out the weights, for the workers to share
-        embedded = ordered_map(lambda chunk: list(embed_chunk(chunk)), chunks, workers=workers)
+        embedded = ordered_map(
+            lambda chunk: list(embed_chunk(chunk)),
+            chunks,
+            workers=workers,
+            begin=partial(torch.set_num_threads, 1),
+        )
     counts = {"tokens": 0, "cut_tokens": 0}
     for row, cut in chain.from_iterable(embedded):
         spool.add(row)
@@ -281,25 +252,3 @@ def _chunks(inputs: Iterator[Input], characters: int) -> Iterator[list[Input]]:
             chunk, total = [], 0
     if chunk:
         yield chunk
-
-
-@contextmanager
-def _progress_bar(source: str | Path, *, shown: bool) -> Iterator[Advance]:
-    """Show tokens a second and, where the size of the text is known, the time left."""
-    console = Console(stderr=True)
-    path = Path(source)
-    known = path.is_file() and path.suffix not in _COMPRESSED
-    columns = [BarColumn(), TaskProgressColumn(), TimeRemainingColumn()] if known else [TimeElapsedColumn()]
-    speed = TextColumn("{task.fields[tokens]:,} tokens, {task.fields[speed]:,.0f}/s")
-    with Progress(*columns, speed, console=console, disable=not (shown and console.is_terminal)) as bar:
-        task = bar.add_task("", total=path.stat().st_size if known else None, tokens=0, speed=0.0)
-        began = time.monotonic()
-        tokens = 0
-
-        def advance(text: str, num_tokens: int) -> None:
-            nonlocal tokens
-            tokens += num_tokens
-            speed = tokens / (time.monotonic() - began + 1e-9)
-            bar.update(task, advance=len(text.encode()) + 1, tokens=tokens, speed=speed)
-
-        yield advance

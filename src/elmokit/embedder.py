@@ -5,7 +5,6 @@
 A sentence's vectors depend on the sentence alone, unless the embedder was made `stateful`.
 """
 
-import logging
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,22 +19,16 @@ from torch import Tensor
 
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
-from elmokit.model import BiLM, CharCNNConfig, InferenceBiLM, LayerState, ScalarMix
+from elmokit.model import BiLM, InferenceBiLM, ScalarMix
+from elmokit.model.carried import CarriedState
+from elmokit.model.device import find_device
 from elmokit.model.inference import Batch
 from elmokit.model.precision import resolve
 from elmokit.model.threads import whole_pieces
+from elmokit.reading import Reader, Text, batches_by_length, refuse_one_string, refuse_unless, windows
 from elmokit.sentence import Floats, Pooling, Sentence
-from elmokit.text import Token, TokenizerSpec, is_cut, make_tokenizer, tokens_from_list
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+from elmokit.text import Token, TokenizerSpec, make_tokenizer
 from elmokit.type_vectors import TypeVectors
-
-logger = logging.getLogger(__name__)
-
-Text = str | Sequence[str]  # running text, or its tokens
-
-# Sentences are sorted by length within this many batches: enough that those of a batch are of like length,
-# and few enough that a window's results fit in memory (50 MB for the small shape, 200 MB for the original).
-_WINDOW_BATCHES = 2
 
 
 def load(
@@ -60,8 +53,7 @@ def load(
         batch_tokens: about how many tokens go through the network at once.
     """
     if isinstance(tokenizer, str):
-        name, _, language = tokenizer.partition(":")
-        tokenizer = TokenizerSpec(name=name, language=language or None)
+        tokenizer = TokenizerSpec.parse(tokenizer)
     return Embedder(
         load_model(path, weights),
         precision=precision,
@@ -101,7 +93,7 @@ class Embedder:
         if batch_tokens < 1:
             raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
         self.bundle = bundle
-        self.device = _device(device)
+        self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
         self.model: BiLM = bundle.model.to(self.device).eval()
         self.tokenizer_spec = tokenizer or bundle.tokenizer
@@ -113,10 +105,12 @@ class Embedder:
             )
         self.stateful = stateful
         self.batch_tokens = batch_tokens
-        self._tokenize = make_tokenizer(self.tokenizer_spec)
-        self._state: list[LayerState] | None = None
-        self._warned_of_cut = False
-        self._warned_of_tokenizer = tokenizer is not None or bundle.tokenizer != UNRECORDED
+        self._reader = Reader(
+            make_tokenizer(self.tokenizer_spec),
+            self.model.config,
+            recorded=tokenizer is not None or bundle.tokenizer != UNRECORDED,
+        )
+        self._carried = CarriedState()
 
     @cached_property
     def _engine(self) -> InferenceBiLM:
@@ -124,7 +118,7 @@ class Embedder:
 
     @cached_property
     def _type_vectors(self) -> TypeVectors:
-        return TypeVectors(self._engine, self.bundle.vocabulary, self.device)
+        return TypeVectors(self._engine, self.bundle.vocabulary, self.device, self.bundle.lexicon)
 
     @property
     def num_layers(self) -> int:
@@ -138,7 +132,7 @@ class Embedder:
 
     def reset(self) -> None:
         """Forget the carried state: the next call starts from zero."""
-        self._state = None
+        self._carried.reset()
 
     def save(self, folder: str | Path) -> None:
         """Write the model as an elmokit folder."""
@@ -160,7 +154,7 @@ class Embedder:
         """
         if isinstance(texts, str):
             return self._embed_call([self._prepare(texts)])[0]
-        _refuse_unless(texts, Iterable, "a text or a list of texts")
+        refuse_unless(texts, Iterable, "a text or a list of texts")
         if self.stateful:  # one call is one batch, whose rows carry the state
             return self._embed_call([self._prepare(text) for text in texts])
         if isinstance(texts, list | tuple):
@@ -169,20 +163,14 @@ class Embedder:
 
     def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
         """Embed any number of texts in order, holding only a few batches at a time."""
-        _refuse_one_string(texts)
+        refuse_one_string(texts)
         if self.stateful:
             for text in texts:
                 yield from self._embed_call([self._prepare(text)])
             return
-        window: list[_Prepared] = []
-        tokens = 0
-        for text in texts:
-            window.append(self._prepare(text))
-            tokens += window[-1].length
-            if tokens >= _WINDOW_BATCHES * self.batch_tokens:
-                yield from self._embed_call(window)
-                window, tokens = [], 0
-        yield from self._embed_call(window)
+        prepared = map(self._prepare, texts)
+        for window in windows(prepared, lambda one: one.length, self.batch_tokens):
+            yield from self._embed_call(window)
 
     def encode(self, texts: Iterable[Text], *, pooling: Pooling = "mean") -> Floats:
         """One vector per text, (n, 2P); see `Sentence.pool`."""
@@ -190,38 +178,37 @@ class Embedder:
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
 
     def _prepare(self, text: Text) -> "_Prepared":
-        if isinstance(text, str):
-            if not self._warned_of_tokenizer:
-                self._warned_of_tokenizer = True
-                logger.warning(
-                    "the model's files do not say its language, nor how its text was cut into tokens; "
-                    "general rules are used. Pass tokenizer='rules:en' (or another), or lists of tokens. "
-                    "(Said once.)"
-                )
-            return _Prepared(text, self._tokenize(text))
-        _refuse_unless(text, Sequence, "a string or a list of tokens")
-        return _Prepared(" ".join(map(str, text)), tokens_from_list(text))
+        tokens = self._reader(text)
+        return _Prepared(text if isinstance(text, str) else " ".join(text), tokens)
 
     @torch.inference_mode()
     @whole_pieces()
     def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
         """Embed sentences by batches of like length and give them back in order."""
-        rows_of = list(_batches([prepared.length for prepared in window], self.batch_tokens))
+        rows_of = list(batches_by_length([prepared.length for prepared in window], self.batch_tokens))
         groups = [[window[row] for row in rows] for rows in rows_of]
         batches = [self._batch(group, rows) for group, rows in zip(groups, rows_of, strict=True)]
         results: dict[int, Sentence] = {}
         for rows, group, (layers, end) in zip(rows_of, groups, self._engine(batches), strict=True):
             if self.stateful:
-                self._carry(rows, end)
+                self._carried.put(torch.tensor(rows), end)
             vectors = self._mix(layers, [prepared.length for prepared in group])  # (S, 2P)
             sentences = self._split(group, layers.cpu().numpy(), vectors.cpu().numpy())
             results.update(zip(rows, sentences, strict=True))
         return [results[row] for row in range(len(window))]
 
     def _batch(self, group: list["_Prepared"], rows: list[int]) -> Batch:
-        tokens = list(chain.from_iterable(prepared.with_boundaries() for prepared in group))
+        tokens = list(chain.from_iterable(map(self._with_boundaries, group)))
         lengths = torch.tensor([prepared.length for prepared in group])
-        return Batch(self._type_vectors(tokens), lengths, self._state_of(rows) if self.stateful else None)
+        state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
+        return Batch(self._type_vectors(tokens), lengths, state)
+
+    def _with_boundaries(self, prepared: "_Prepared") -> Iterator[str]:
+        begin, end = self.bundle.boundaries
+        yield begin
+        for token in prepared.tokens:
+            yield token.text
+        yield end
 
     def _split(self, batch: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
         start = 0
@@ -235,7 +222,7 @@ class Embedder:
                 layers=np.ascontiguousarray(layers[:, start + 1 : end]),
                 vectors=np.ascontiguousarray(vectors[start + 1 : end]),
                 boundaries=np.ascontiguousarray(layers[:, [start, end]]),
-                cut=self._cut(prepared.tokens),
+                cut=self._reader.cut([token.text for token in prepared.tokens]),
             )
             start = end + 1
 
@@ -250,48 +237,6 @@ class Embedder:
             parts.append(self.mix(sentence, counted))
         return torch.cat(parts)
 
-    def _state_of(self, rows: list[int]) -> list[LayerState]:
-        """The carried state of these rows; rows that were not there before start from zero."""
-        if self._state is None:
-            self._state = self.model.start(0)
-        missing = max(rows) + 1 - self._state[0].cell.shape[1]
-        if missing > 0:
-            grown = zip(self._state, self.model.start(missing), strict=True)
-            self._state = [
-                LayerState(torch.cat([a.hidden, b.hidden], dim=1), torch.cat([a.cell, b.cell], dim=1))
-                for a, b in grown
-            ]
-        index = torch.tensor(rows, device=self.device)
-        return [layer.rows(index) for layer in self._state]
-
-    def _carry(self, rows: list[int], end: list[LayerState]) -> None:
-        assert self._state is not None
-        for carried, new in zip(self._state, end, strict=True):
-            carried.hidden[:, rows] = new.hidden
-            carried.cell[:, rows] = new.cell
-
-    def _cut(self, tokens: list[Token]) -> list[int]:
-        encoder = self.model.config.encoder
-        if not isinstance(encoder, CharCNNConfig):
-            return []
-        longest = encoder.max_characters
-        # A character has at most four bytes, so most tokens need no second look.
-        cut = [
-            i
-            for i, token in enumerate(tokens)
-            if 4 * len(token.text) > longest - 2 and is_cut(token.text, max_characters=longest)
-        ]
-        if cut and not self._warned_of_cut:
-            self._warned_of_cut = True
-            logger.warning(
-                "a token has more than %d bytes, of which the model reads the first %d only: %.60r… "
-                "(Sentence.cut lists such tokens. Said once.)",
-                longest - 2,
-                longest - 2,
-                tokens[cut[0]].text,
-            )
-        return cut
-
 
 @dataclass(frozen=True)
 class _Prepared:
@@ -304,48 +249,6 @@ class _Prepared:
     def length(self) -> int:
         """Tokens, `<S>` and `</S>`."""
         return len(self.tokens) + 2
-
-    def with_boundaries(self) -> Iterator[str]:
-        yield BEGIN_SENTENCE_TOKEN
-        for token in self.tokens:
-            yield token.text
-        yield END_SENTENCE_TOKEN
-
-
-def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
-    """The sentences by falling length, as many to a batch as the budget allows (one at least)."""
-    batch: list[int] = []
-    total = 0
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if batch and total + lengths[row] > batch_tokens:
-            yield batch
-            batch, total = [], 0
-        batch.append(row)
-        total += lengths[row]
-    if batch:
-        yield batch
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r} cannot be used here ({reason}); use 'cpu' or 'auto'") from error
-    return device
-
-
-def _refuse_unless(value: object, kind: type, expected: str) -> None:
-    if not isinstance(value, kind) or isinstance(value, bytes):
-        raise ConfigError(f"expected {expected}, found {type(value).__name__} {value!r:.60}")
-
-
-def _refuse_one_string(texts: object) -> None:
-    if isinstance(texts, str):
-        raise ConfigError(f"expected a list of texts, found one string {texts!r:.60}; pass [text]")
 
 
 def _warn_of_one_sentence(texts: Sequence[Any]) -> None:

@@ -6,8 +6,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from elmokit.model import BiLMConfig, CharCNNConfig, InferenceBiLM
+from elmokit.model import BiLMConfig, CharCNNConfig, InferenceBiLM, LexiconConfig
 from elmokit.text import Vocabulary, character_matrix, used_characters
+from elmokit.text.lexicon import Lexicon
 
 _CACHED_TYPES = 65_536
 # Products treat the rows of a last, incomplete group differently, in the last bit. With whole groups a type's
@@ -18,9 +19,15 @@ _ROWS_TOGETHER = 8
 class TypeVectors:
     """The vector of each token, computed once for each distinct one and kept in a table of bounded size."""
 
-    def __init__(self, model: InferenceBiLM, vocabulary: Vocabulary | None, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: InferenceBiLM,
+        vocabulary: Vocabulary | None,
+        device: torch.device,
+        lexicon: Lexicon | None = None,
+    ) -> None:
         self._encode_ids = model.encode
-        self._ids = _id_reader(model.config, vocabulary)
+        self._ids = encoder_inputs(model.config, vocabulary, lexicon)
         self._dim = model.config.projection_dim
         self._device = device
         self._rows: dict[str, int] = {}
@@ -50,12 +57,15 @@ class TypeVectors:
         return self._encode_ids(*(ids.to(self._device) for ids in self._ids(whole)))[: len(types)]
 
 
-def _id_reader(
-    config: BiLMConfig, vocabulary: Vocabulary | None
+def encoder_inputs(
+    config: BiLMConfig, vocabulary: Vocabulary | None, lexicon: Lexicon | None
 ) -> Callable[[list[str]], tuple[Tensor, ...]]:
     """What the model's encoder takes for a list of types."""
     if isinstance(config.encoder, CharCNNConfig):
         return partial(_character_inputs, config.encoder.max_characters)
+    if isinstance(config.encoder, LexiconConfig):
+        assert lexicon is not None  # a ModelBundle of such a model has one
+        return partial(_lexicon_inputs, lexicon, config.encoder.characters.max_characters)
     assert vocabulary is not None  # a ModelBundle without characters has one
     return lambda types: (torch.tensor([vocabulary.id(token) for token in types]),)
 
@@ -63,3 +73,10 @@ def _id_reader(
 def _character_inputs(max_characters: int, types: list[str]) -> tuple[Tensor, ...]:
     matrix = character_matrix(types, max_characters=max_characters)
     return torch.from_numpy(matrix), torch.from_numpy(used_characters(matrix))
+
+
+def _lexicon_inputs(lexicon: Lexicon, max_characters: int, types: list[str]) -> tuple[Tensor, ...]:
+    inputs = [*lexicon.spell(types, max_characters=max_characters)]
+    if lexicon.words is not None:
+        inputs.append(lexicon.word_ids(types, max_characters=max_characters))
+    return tuple(map(torch.from_numpy, inputs))

@@ -16,6 +16,7 @@ from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.inspect import describe_file, file_kind, read_json
 from elmokit.formats.load import find_model, load_model, model_home
 from elmokit.formats.options import looks_like_options
+from elmokit.formats.tf_checkpoint import is_checkpoint
 
 Level = Literal["ok", "note", "warning", "error"]
 
@@ -64,10 +65,10 @@ def _whole(bundle: ModelBundle) -> Iterator[Finding]:
     parameters = sum(parameter.numel() for parameter in bundle.model.parameters())
     size = f"{config.num_layers + 1} layers of {config.output_dim} numbers a token, {parameters:,} parameters"
     yield Finding("ok", f"a whole model: {bundle.source}; {size}")
-    tensors = dict(bundle.model.named_parameters())
+    tensors: dict[str, torch.Tensor] = dict(bundle.model.named_parameters())
     try:
         if bundle.softmax is not None:
-            tensors |= {f"softmax {name}": tensor for name, tensor in vars(bundle.softmax.read()).items()}
+            tensors |= {f"softmax {name}": tensor for name, tensor in bundle.softmax.read().tensors().items()}
     except ElmoError as error:
         yield Finding("error", str(error))
     for name, tensor in tensors.items():
@@ -148,14 +149,8 @@ def _by_kind(path: Path) -> Iterator[Finding]:
         kind = describe_file(path)
         if kind == "empty" or kind.startswith(("a Git LFS pointer", "a web page")):
             yield Finding("error", f"{path}: is {kind}")
-    if path.name in ("encoder.pkl", "token_embedder.pkl"):
-        yield Finding("note", f"{path}: part of an ELMoForManyLangs model, which is not bilm-tf's layout")
-    if re.search(r"\.ckpt(-\d+)?\.index$", path.name):
-        yield Finding(
-            "note",
-            f"{path}: a TensorFlow checkpoint of bilm-tf; its dump_weights (bin/dump_weights.py, in bilm-tf) "
-            "makes the HDF5 weights of it that elmokit reads",
-        )
+    if re.search(r"\.ckpt(-\d+)?\.index$", path.name) and not is_checkpoint(path):
+        yield Finding("error", f"{path}: the index of a TensorFlow checkpoint, cut short; get it again")
     shapes = _shapes(path)
     if "sentence_to_index" in shapes or (shapes and all(name.isdecimal() for name in shapes)):
         yield Finding("note", f"{path}: computed embeddings of {len(shapes):,} sentences, no weights")

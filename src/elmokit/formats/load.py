@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ModelFileError
-from elmokit.formats import archives, bilm_hdf5, native
+from elmokit.formats import archives, bilm_hdf5, many_langs, native, tf_checkpoint
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json
 from elmokit.formats.options import looks_like_options
@@ -26,15 +26,16 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     """Read a model.
 
     Args:
-        path: a folder, an options file, a weights file that lies beside its options, a zip of these, or the
-            name of a bundled model.
+        path: a folder, an options file, a weights file or TensorFlow checkpoint that lies beside its options,
+            a zip of these, or the name of a bundled model.
         weights: the weights, when they lie apart from the options or are not the only ones beside them.
+            Checkpoints go by their prefix (model.ckpt-100) or by the name of their .index file.
 
     Raises:
         ModelFileError, ConfigError: what was found is no model, is damaged, or does not fit together.
     """
     place = find_model(path)
-    weights = None if weights is None else Path(weights)
+    weights = None if weights is None else _index_of(Path(weights))
     if weights is not None and not weights.is_file():
         raise ModelFileError(f"weights {weights}: expected a file, it is {describe_file(weights)}")
     if place.is_dir():
@@ -42,7 +43,7 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     kind = file_kind(place)
     if kind == "zip":
         return _load_zip(place, weights)
-    if kind == "hdf5" and weights is None:
+    if (kind == "hdf5" or tf_checkpoint.is_checkpoint(place)) and weights is None:
         return _load_folder(place.parent, None, place)
     if kind == "json":
         data = read_json(place)
@@ -52,14 +53,14 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
             return _load_folder(place.parent, place, weights)
     raise ModelFileError(
         f"{place}: is {describe_file(place)}; expected a model folder, an options.json with the sizes of an "
-        "LSTM, HDF5 weights beside their options, or a zip of these"
+        "LSTM, HDF5 weights or a TensorFlow checkpoint beside their options, or a zip of these"
     )
 
 
 def find_model(path: str | Path) -> Path:
     """The path, or that of the bundled model of this name."""
-    place = Path(path)
     try:
+        place = _index_of(Path(path))
         if place.exists():
             return place
     except OSError as error:  # such as a whole text in place of a path
@@ -75,12 +76,19 @@ def find_model(path: str | Path) -> Path:
     raise ModelFileError(f"{path}: no such file or folder; expected a path to a model {bundled}")
 
 
+def _index_of(path: Path) -> Path:
+    """The path; or, for the prefix by which TensorFlow names a checkpoint, that of its index."""
+    index = path.with_name(path.name + ".index") if path.name else path
+    return index if not path.exists() and index.is_file() else path
+
+
 @dataclass
 class _Contents:
     """What lies in a folder, sorted by what it is."""
 
     options: list[Path] = field(default_factory=list)
     weights: list[Path] = field(default_factory=list)
+    checkpoints: list[Path] = field(default_factory=list)
     softmax: list[tuple[Path, dict[str, tuple[int, ...]]]] = field(default_factory=list)
     vocabularies: list[Path] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
@@ -105,6 +113,8 @@ def _survey(folder: Path) -> _Contents:
                 found.softmax.append((path, shapes))
         elif kind == "json" and looks_like_options(_json_or_nothing(path)):
             found.options.append(path)
+        elif path.suffix == ".index" and tf_checkpoint.is_checkpoint(path):
+            found.checkpoints.append(path)
         elif path.name.startswith("vocab") and path.suffix in (".txt", ".gz", ".xz"):
             found.vocabularies.append(path)
         else:
@@ -128,13 +138,28 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
         and native.looks_native(_json_or_nothing(config))
     ):
         return native.read_native(folder)
+    if options is None and weights is None and many_langs.is_many_langs(folder):
+        return many_langs.read_many_langs(folder, UNRECORDED)
     found = _survey(folder)
     options = options or _only(
         found.options, folder, "options file", "pass that file instead of the folder", found
     )
     if weights is None:
         hint = "pass one of them as weights="
-        weights = _only(found.weights, folder, "HDF5 file with the weights of a biLM", hint, found)
+        if found.weights or not found.checkpoints:
+            weights = _only(found.weights, folder, "HDF5 file with the weights of a biLM", hint, found)
+        else:
+            latest = tf_checkpoint.latest(folder, found.checkpoints)
+            weights = _only(latest, folder, "TensorFlow checkpoint", hint, found)
+    if tf_checkpoint.is_checkpoint(weights):
+        model, softmax = tf_checkpoint.read_checkpoint(weights, read_json(options))
+        return ModelBundle(
+            model=model,
+            tokenizer=UNRECORDED,
+            vocabulary=_vocabulary(found.vocabularies),
+            softmax=softmax,
+            source=f"options {options} and TensorFlow checkpoint {weights.with_suffix('')}",
+        )
     model = bilm_hdf5.read_weights(weights, read_json(options))
     return ModelBundle(
         model=model,
@@ -151,10 +176,6 @@ def _only(candidates: list[Path], folder: Path, what: str, hint: str, found: _Co
     if candidates:
         names = ", ".join(path.name for path in candidates)
         raise ModelFileError(f"{folder}: holds more than one {what}: {names}; {hint}")
-    if {"encoder.pkl", "token_embedder.pkl"} & set(found.others):
-        raise ModelFileError(
-            f"{folder}: is an ELMoForManyLangs model; this version reads bilm-tf's layout only"
-        )
     if found.damaged:
         raise found.damaged[0]
     others = ", ".join(found.others[:5]) or "nothing else"
@@ -192,6 +213,6 @@ def model_home(folder: Path) -> Path:
     files = sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: len(file.parts))
     for file in files:
         data = _json_or_nothing(file) if file_kind(file) == "json" else None
-        if looks_like_options(data) or native.looks_native(data):
+        if looks_like_options(data) or native.looks_native(data) or many_langs.is_many_langs(file.parent):
             return file.parent
     return files[0].parent if files else folder

@@ -3,7 +3,9 @@
 config.json             format, version, the model's sizes, tokenizer, sha256 of the weights
 model.safetensors       the network: float32, float16, or int8 with a `.scale` beside each matrix
 vocab.txt               words, where there are any
-softmax.safetensors     `weight`, `bias`, where there are any
+softmax.safetensors     `weight`, `bias`, where there are any; of an adaptive softmax also `cluster_weight`,
+                        `cluster_bias`, and the cutoffs, with commas between, in the file's metadata
+lexicon.json            `characters` and `words` with their numbers, of a model that has its own
 README.md               the model card
 """
 
@@ -19,13 +21,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
+from elmokit.errors import ConfigError, DataError, ModelFileError
+from elmokit.formats.bundle import SOFTMAX_TENSORS, ModelBundle, Softmax, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json
 from elmokit.model import BiLM, BiLMConfig
 from elmokit.model.config import refuse_unknown_keys
 from elmokit.model.precision import int8_scale
 from elmokit.text import TokenizerSpec, Vocabulary
+from elmokit.text.lexicon import Lexicon
 
 FORMAT = "elmokit"
 FORMAT_VERSION = 1
@@ -33,8 +36,15 @@ _KEYS = ("format", "format_version", "model", "tokenizer", "sha256")
 
 StoredType = Literal["float32", "float16", "int8"]
 _SCALE = ".scale"  # ending of the tensor that says what one step of an int8 row is worth
+_CUTOFFS = "cutoffs"
 # Small, and not used in products of integers.
-_NEVER_INT8 = ("encoder.embedding.", "encoder.convolutions.")
+_NEVER_INT8 = (
+    "encoder.embedding.",
+    "encoder.convolutions.",
+    "encoder.words.",
+    "encoder.characters.embedding.",
+    "encoder.characters.convolutions.",
+)
 
 
 def looks_native(data: object) -> bool:
@@ -61,6 +71,7 @@ def read_native(folder: Path) -> ModelBundle:
         folder / "softmax.safetensors",
         folder / "README.md",
     )
+    lexicon = folder / "lexicon.json"
     model_config = BiLMConfig.from_dict(_section(config, "model", folder))
     return ModelBundle(
         model=_read_model(folder / "model.safetensors", model_config),
@@ -69,7 +80,23 @@ def read_native(folder: Path) -> ModelBundle:
         softmax=_softmax_file(softmax_path, model_config.projection_dim) if softmax_path.exists() else None,
         source=f"elmokit folder {folder}",
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else None,
+        lexicon=_read_lexicon(lexicon) if lexicon.exists() else None,
     )
+
+
+def _read_lexicon(path: Path) -> Lexicon:
+    data = read_json(path)
+    tables = [data.get("characters"), data.get("words")]
+    if not all(
+        isinstance(number, int) for table in tables if isinstance(table, dict) for number in table.values()
+    ):
+        raise ModelFileError(f"{path}: expected a whole number for each symbol; get the folder again")
+    if not isinstance(tables[0], dict) or not isinstance(tables[1], dict | None):
+        raise ModelFileError(f"{path}: expected 'characters' and 'words' with their numbers; get it again")
+    try:
+        return Lexicon(tables[0], tables[1])
+    except DataError as error:
+        raise ModelFileError(f"{path}: {error}; get the folder again") from error
 
 
 def _section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
@@ -84,16 +111,21 @@ def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "floa
     if dtype not in get_args(StoredType):
         raise ConfigError(f"weights are stored as {', '.join(get_args(StoredType))}, not {dtype!r}")
     tensors = {"model.safetensors": bundle.model.state_dict()}
+    cutoffs: tuple[int, ...] = ()
     if bundle.softmax is not None:
         softmax = bundle.softmax.read()
-        tensors["softmax.safetensors"] = {"weight": softmax.weight, "bias": softmax.bias}
+        cutoffs = softmax.cutoffs
+        tensors["softmax.safetensors"] = softmax.tensors()
     for name, state in tensors.items():
         stored: dict[str, Tensor] = {}
         for key, tensor in state.items():
             stored |= _stored(key, tensor.detach().cpu(), dtype)
-        save_file(stored, folder / name, metadata={"format": "pt"})
+        adaptive = {_CUTOFFS: ",".join(map(str, cutoffs))} if cutoffs and "softmax" in name else {}
+        save_file(stored, folder / name, metadata={"format": "pt"} | adaptive)
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
+    if bundle.lexicon is not None:
+        (folder / "lexicon.json").write_text(json.dumps(vars(bundle.lexicon)), encoding="utf-8")
     config = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -169,17 +201,25 @@ def _read(file: Any, name: str, *, scaled: bool) -> Tensor:  # noqa: ANN401 (saf
 def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
     try:
         with safe_open(path, framework="pt") as file:
-            shape = tuple(file.get_slice("weight").get_shape())
-            bias = tuple(file.get_slice("bias").get_shape())
-    except (OSError, SafetensorError) as error:
+            names = {"weight", "bias", *file.keys()} & {*SOFTMAX_TENSORS}
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
+            listed = (file.metadata() or {}).get(_CUTOFFS)
+            cutoffs = tuple(map(int, listed.split(","))) if listed else ()
+    except (OSError, SafetensorError, ValueError) as error:
         raise ModelFileError(f"{path}: is no softmax ({error}); get it again or remove it") from error
-    expected: dict[str, Any] = {"weight": (*shape[:1], dim), "bias": shape[:1]}
-    _check(path, {"weight": shape, "bias": bias}, expected)
-    return SoftmaxFile(shape[0], partial(_read_softmax, path))
+    expected: dict[str, Any] = {"weight": (*shapes["weight"][:1], dim), "bias": shapes["weight"][:1]}
+    if cutoffs:
+        expected |= {"cluster_weight": (len(cutoffs), dim), "cluster_bias": (len(cutoffs),)}
+    _check(path, shapes, expected)
+    return SoftmaxFile(shapes["weight"][0], partial(_read_softmax, path, cutoffs))
 
 
-def _read_softmax(path: Path) -> Softmax:
-    return Softmax(**_read_tensors(path, lambda found: None))
+def _read_softmax(path: Path, cutoffs: tuple[int, ...]) -> Softmax:
+    tensors = _read_tensors(path, lambda found: None)
+    try:
+        return Softmax(**tensors, cutoffs=cutoffs)
+    except ConfigError as error:
+        raise ModelFileError(f"{path}: {error}; get it again or remove it") from error
 
 
 def _card(bundle: ModelBundle) -> str:

@@ -86,8 +86,12 @@ def options_from_config(config: BiLMConfig) -> dict[str, Any]:
             "activation": encoder.activation,
             "n_highway": encoder.num_highway,
         }
-    else:
+    elif isinstance(encoder, WordConfig):
         options["n_tokens_vocab"] = encoder.num_words
+    else:
+        raise ConfigError(
+            "bilm-tf's layout has no place for a model with a lexicon of characters; use the native format"
+        )
     return options
 
 

@@ -1,6 +1,7 @@
 """From a model to files. A folder appears whole or not at all: it is written aside and renamed."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,6 +14,8 @@ from elmokit.formats import bilm_hdf5, native
 from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.native import StoredType
 from elmokit.formats.options import options_from_config
+
+logger = logging.getLogger(__name__)
 
 ModelFormat = Literal["native", "hdf5"]
 
@@ -70,5 +73,11 @@ def _write_hdf5(bundle: ModelBundle, folder: Path) -> None:
     bilm_hdf5.write_weights(bundle.model, folder / "weights.hdf5")
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
-    if bundle.softmax is not None:
-        bilm_hdf5.write_softmax(bundle.softmax.read(), folder / "softmax_weights.hdf5")
+    softmax = None if bundle.softmax is None else bundle.softmax.read()
+    if softmax is not None and softmax.cutoffs:
+        logger.warning(
+            "the softmax is adaptive, for which the HDF5 layout has no place: it is left out. "
+            "Vectors need none; the native format keeps it"
+        )
+    elif softmax is not None:
+        bilm_hdf5.write_softmax(softmax, folder / "softmax_weights.hdf5")

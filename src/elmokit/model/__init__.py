@@ -2,7 +2,7 @@
 
 from elmokit.model.bilm import BiLM
 from elmokit.model.char_cnn import CharCNN
-from elmokit.model.config import BiLMConfig, CharCNNConfig, WordConfig
+from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
 from elmokit.model.inference import InferenceBiLM
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 from elmokit.model.mix import ScalarMix
@@ -15,6 +15,7 @@ __all__ = [
     "CharCNNConfig",
     "InferenceBiLM",
     "LayerState",
+    "LexiconConfig",
     "Packing",
     "ScalarMix",
     "WordConfig",

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.model.char_cnn import CharCNN, make_embedding
-from elmokit.model.config import BiLMConfig, CharCNNConfig
+from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig
+from elmokit.model.lexicon_encoder import LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 
 State = Sequence[LayerState]
@@ -28,11 +29,7 @@ class BiLM(nn.Module):
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder: CharCNN | nn.Embedding
-        if isinstance(config.encoder, CharCNNConfig):
-            self.encoder = CharCNN(config.encoder, config.projection_dim)
-        else:
-            self.encoder = make_embedding(config.encoder.num_words, config.projection_dim)
+        self.encoder = _make_encoder(config)
         self.layers = nn.ModuleList(BiLSTMLayer(config) for _ in range(config.num_layers))
 
     @property
@@ -72,3 +69,12 @@ class BiLM(nn.Module):
 
     def _lstm_layers(self) -> list[BiLSTMLayer]:
         return [layer for layer in self.layers if isinstance(layer, BiLSTMLayer)]
+
+
+def _make_encoder(config: BiLMConfig) -> CharCNN | LexiconEncoder | nn.Embedding:
+    encoder, dim = config.encoder, config.projection_dim
+    if isinstance(encoder, CharCNNConfig):
+        return CharCNN(encoder, dim)
+    if isinstance(encoder, LexiconConfig):
+        return LexiconEncoder(encoder, dim)
+    return make_embedding(encoder.num_words, dim)

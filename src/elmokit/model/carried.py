@@ -19,7 +19,8 @@ class CarriedState:
 
     def rows(self, model: BiLM, rows: Tensor) -> list[LayerState]:
         """The state of these rows."""
-        layers = model.start(0) if self._layers is None else self._layers
+        device = next(model.parameters()).device
+        layers = model.start(0) if self._layers is None else [layer.to(device) for layer in self._layers]
         missing = int(rows.max()) + 1 - layers[0].cell.shape[1] if len(rows) else 0
         if missing > 0:
             layers = [

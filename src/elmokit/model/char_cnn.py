@@ -76,13 +76,18 @@ class CharCNN(nn.Module):
             x = highway(x)
         return x if self.projection is None else self.projection(x)
 
-    def tables(self) -> list[Tensor]:
+    def tables(self, characters: Tensor | None = None) -> list[Tensor]:
         """What each character adds to each filter at each place of its window, (width · characters, number).
 
         There are only `num_characters` of them, so W_k,d · e is a table and the convolution a sum of its
         rows: several times faster than multiplying, and the same numbers.
+
+        Args:
+            characters: (n,) those to take; all when not given.
         """
-        weight = self.embedding.weight  # (characters, E)
+        weight = (
+            self.embedding.weight if characters is None else self.embedding(characters)
+        )  # (characters, E)
         return [
             torch.einsum("ce,new->wcn", weight, convolution.weight).flatten(0, 1)
             for convolution in self.convolutions
@@ -90,7 +95,10 @@ class CharCNN(nn.Module):
         ]
 
     def convolve(self, ids: Tensor, used: Tensor, tables: list[Tensor]) -> Tensor:
-        """(U, C) → (U, F), types of one length together, so that their padding need not be looked at."""
+        """(U, C) → (U, F), types of one length together, so that their padding need not be looked at.
+
+        `ids` count the characters that the `tables` were made of.
+        """
         order = torch.argsort(used, stable=True)  # (U,)
         groups = [self._convolve(ids[rows], longest, tables) for rows, longest in self._groups(used, order)]
         if not groups:
@@ -118,7 +126,7 @@ class CharCNN(nn.Module):
         """
         maxima = []
         for (width, _), table in zip(self.config.filters, tables, strict=True):
-            places = torch.arange(width, device=ids.device) * self.config.num_characters  # (width,)
+            places = torch.arange(width, device=ids.device) * (len(table) // width)  # (width,)
             windows = ids[:, : length + width].unfold(1, width, 1) + places  # (G, windows, width)
             sums = functional.embedding_bag(windows.flatten(0, 1), table, mode="sum")  # (G · windows, number)
             maxima.append(sums.view(len(ids), -1, table.shape[1]).amax(dim=1))  # (G, number)

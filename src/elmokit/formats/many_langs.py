@@ -1,0 +1,228 @@
+"""Folders of ELMoForManyLangs (and the NLPL repository's zips of them).
+
+config.json             the training command's arguments; `config_path` names the network file
+*.json                  the network file: `encoder`, `token_embedder`
+char.dic, word.dic      symbol, TAB, number
+token_embedder.pkl      state dicts by torch.save; read without running any code in them
+encoder.pkl
+"""
+
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmokit.errors import ConfigError, DataError, ModelFileError
+from elmokit.formats.allennlp_layout import (
+    convolution_entries,
+    highway_entries,
+    lstm_entries,
+    projection_entries,
+)
+from elmokit.formats.bundle import ModelBundle
+from elmokit.formats.inspect import describe_file, read_json
+from elmokit.formats.layout import PLAIN, Entry, in_short, make_model, misfits
+from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
+from elmokit.text import TokenizerSpec
+from elmokit.text.lexicon import Lexicon
+
+_WEIGHTS = ("token_embedder.pkl", "encoder.pkl")
+
+# The network that most published models name and do not bring, because the program has it.
+_DEFAULT_NAMES = ("cnn_0_100_512_4096_sample.json", "cnn_50_100_512_4096_sample.json")
+_DEFAULT_NETWORK = {
+    "encoder": {
+        "name": "elmo", "projection_dim": 512, "dim": 4096, "n_layers": 2, "cell_clip": 3, "proj_clip": 3,
+    },
+    "token_embedder": {
+        "name": "cnn", "activation": "relu", "n_highway": 2, "word_dim": 100, "char_dim": 50,
+        "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+        "max_characters_per_token": 50,
+    },
+}  # fmt: skip
+
+# What torch raises for a pickle that is damaged, or not of tensors alone.
+_DAMAGE = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    AssertionError,
+    OverflowError,
+    MemoryError,
+    pickle.UnpicklingError,
+)
+
+
+def is_many_langs(folder: Path) -> bool:
+    """Whether a folder holds such a model, or a part of one."""
+    return any((folder / name).is_file() for name in _WEIGHTS)
+
+
+def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
+    """Read a model.
+
+    Raises:
+        ModelFileError: a file is missing, damaged, or does not fit the others.
+        ConfigError: the network is of a kind that cannot be.
+    """
+    missing = [name for name in ("config.json", "char.dic", *_WEIGHTS) if not (folder / name).is_file()]
+    if missing:
+        raise ModelFileError(
+            f"{folder}: is an ELMoForManyLangs model without its {', '.join(missing)}; get the whole folder"
+        )
+    network, name = _network(folder)
+    states = {path: _read_state(folder / path) for path in _WEIGHTS}
+    tensors = {f"{path}: {key}": tensor for path, state in states.items() for key, tensor in state.items()}
+    shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
+    config = _config(network, shapes, name)
+    assert isinstance(config.encoder, LexiconConfig)
+    entries = list(_entries(config))
+    wrong = list(misfits(entries, shapes, ours=lambda key: True))
+    if wrong:
+        raise ModelFileError(f"{folder}: weights and {name} do not fit: {in_short(wrong)}")
+    return ModelBundle(
+        model=make_model(config, entries, lambda entry: tensors[entry.name].float()),
+        tokenizer=tokenizer,
+        lexicon=_lexicon(folder, has_words=config.encoder.num_words > 0),
+        source=f"ELMoForManyLangs folder {folder}",
+    )
+
+
+def _network(folder: Path) -> tuple[dict[str, Any], str]:
+    """The network's sizes, and the name of the file they are from."""
+    named = read_json(folder / "config.json").get("config_path")
+    if not isinstance(named, str):
+        raise ModelFileError(f"{folder / 'config.json'}: names no network file (config_path); get it again")
+    # Often a path on its makers' machine: what counts is its name.
+    path = folder / PurePosixPath(named.replace("\\", "/")).name
+    if path.is_file():
+        return read_json(path), path.name
+    if path.name in _DEFAULT_NAMES:
+        return _DEFAULT_NETWORK, path.name
+    raise ModelFileError(f"{folder}: config.json names the network {named!r}, which is not in the folder")
+
+
+def _config(network: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> BiLMConfig:
+    encoder, embedder = network.get("encoder"), network.get("token_embedder")
+    if not isinstance(encoder, dict) or not isinstance(embedder, dict):
+        raise ConfigError(f"{name}: expected the sizes of encoder and token_embedder; it has {list(network)}")
+    for part, expected in ((encoder, "elmo"), (embedder, "cnn")):
+        if str(part.get("name")).lower() != expected:
+            raise ConfigError(
+                f"{name}: a network of kind {part.get('name')!r} cannot be read, only {expected!r}"
+            )
+    try:
+        characters = CharCNNConfig(
+            filters=embedder["filters"],
+            embedding_dim=embedder["char_dim"],
+            max_characters=embedder["max_characters_per_token"],
+            num_characters=_rows(shapes, _CHARACTERS),
+            activation=embedder["activation"],
+            num_highway=embedder["n_highway"],
+            projection=False,
+        )
+        has_words = embedder["word_dim"] != 0
+        return BiLMConfig(
+            encoder=LexiconConfig(
+                characters=characters,
+                num_words=_rows(shapes, _WORDS) if has_words else 0,
+                word_dim=embedder["word_dim"],
+            ),
+            cell_dim=encoder["dim"],
+            projection_dim=encoder["projection_dim"],
+            num_layers=encoder["n_layers"],
+            cell_clip=encoder.get("cell_clip") or None,
+            projection_clip=encoder.get("proj_clip") or None,
+            skip_connections=True,
+            forget_bias=0.0,  # it is in the bias
+        )
+    except KeyError as error:
+        raise ConfigError(f"{name}: {error} is missing") from error
+
+
+_CHARACTERS = "token_embedder.pkl: char_emb_layer.embedding.weight"
+_WORDS = "token_embedder.pkl: word_emb_layer.embedding.weight"
+
+
+def _rows(shapes: Mapping[str, tuple[int, ...]], name: str) -> int:
+    if not shapes.get(name):
+        raise ModelFileError(f"{name} is missing; get the file again")
+    return shapes[name][0]
+
+
+def _entries(config: BiLMConfig) -> Iterator[Entry]:
+    encoder = config.encoder
+    assert isinstance(encoder, LexiconConfig)
+    characters, file = encoder.characters, "token_embedder.pkl: "
+    shape = (characters.num_characters, characters.embedding_dim)
+    yield Entry(_CHARACTERS, shape, ("encoder.characters.embedding.weight",), *PLAIN)
+    if encoder.num_words:
+        yield Entry(_WORDS, (encoder.num_words, encoder.word_dim), ("encoder.words.weight",), *PLAIN)
+    yield from convolution_entries(characters, file + "convolutions.{}.", "encoder.characters")
+    yield from highway_entries(characters, file + "highways._layers.{}.", "encoder.characters")
+    yield from projection_entries(config, file + "projection.", encoder.word_dim + characters.num_filters)
+    yield from lstm_entries(config, "encoder.pkl: ")
+
+
+def _read_state(path: Path) -> dict[str, Tensor]:
+    try:
+        state = _load_tensors(path)
+    except _DAMAGE as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelFileError(
+            f"{path}: is {describe_file(path)}, and no state dict of tensors ({reason:.200}); "
+            "nothing in it was run: get it again"
+        ) from error
+    # A view that repeats its numbers could make a small file fill the memory.
+    whole = isinstance(state, dict) and all(
+        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_contiguous()
+        for name, tensor in state.items()
+    )
+    if not whole:
+        raise ModelFileError(f"{path}: expected a state dict, names with whole tensors; get it again")
+    tensors: dict[str, Tensor] = state
+    return tensors
+
+
+def _load_tensors(path: Path) -> Any:  # noqa: ANN401 (whatever the pickle holds)
+    if not zipfile.is_zipfile(path):  # torch before 1.6
+        return torch.load(path, map_location="cpu", weights_only=True)
+    with zipfile.ZipFile(path) as archive:
+        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+            raise ValueError("parts of it are compressed, which torch.save never does")
+    # Mapped, a tensor cannot be larger than the file.
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+
+
+def _lexicon(folder: Path, *, has_words: bool) -> Lexicon:
+    try:
+        return Lexicon(_read_dic(folder / "char.dic"), _read_dic(folder / "word.dic") if has_words else None)
+    except DataError as error:
+        raise ModelFileError(f"{folder}: {error}; get its .dic files again") from error
+
+
+def _read_dic(path: Path) -> dict[str, int]:
+    numbers = {}
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path}: is {describe_file(path)}, expected a lexicon in UTF-8") from error
+    for count, line in enumerate(
+        content.split("\n"), start=1
+    ):  # some symbols end lines for other ways of reading
+        if not line.strip():
+            continue
+        symbol, _, number = line.strip().rpartition("\t")
+        if not number.isdecimal():
+            raise ModelFileError(f"{path}: line {count} is {line[:60]!r}, expected symbol, TAB and number")
+        numbers[symbol or "\u3000"] = int(number)  # a white-space symbol was lost in writing, as in reading
+    return numbers

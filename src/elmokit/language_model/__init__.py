@@ -1,0 +1,7 @@
+"""The language model that an ELMo is: how likely a text is, what fits into a gap, and how it goes on."""
+
+from elmokit.language_model.lm import MASK, LanguageModel
+from elmokit.language_model.perplexity_file import perplexity_file
+from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
+
+__all__ = ["MASK", "Candidate", "LanguageModel", "Perplexity", "SentenceScore", "perplexity_file"]

@@ -1,0 +1,348 @@
+"""A biLM with its softmax: two language models, one from the left and one from the right.
+
+A sentence is `<S>` w_1 … w_n `</S>`. With h_t the top layer at position t, both directions share the softmax:
+
+    forward:   →h_t predicts token t+1 (the words and `</S>`)
+    backward:  ←h_t predicts token t-1 (the words and `<S>`)
+
+Every sentence starts from the zero state. Inputs are the characters of each word; as a target a word out of
+vocabulary is `<UNK>`. Shapes: S positions of a batch, P projection, V vocabulary, m gaps.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from elmokit.errors import ConfigError, ModelFileError
+from elmokit.formats import UNRECORDED, Softmax, load_model
+from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
+from elmokit.model import BiLM, InferenceBiLM
+from elmokit.model.device import find_device
+from elmokit.model.inference import Batch
+from elmokit.model.precision import resolve
+from elmokit.model.threads import side_by_side, whole_pieces
+from elmokit.reading import Reader, Text, batches_by_length, refuse_one_string, windows
+from elmokit.text import Tokenizer, TokenizerSpec, Vocabulary, make_tokenizer
+from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+from elmokit.type_vectors import TypeVectors
+
+MASK = "[MASK]"
+
+_ROWS_OF_A_PIECE = 1024  # positions whose words are predicted by one thread at a time
+
+
+class LanguageModel:
+    """Perplexity, scores, gaps and samples of a biLM.
+
+    Args:
+        model: the network, on whatever device it is. Later changes of its weights are not seen.
+        softmax: its output layer.
+        vocabulary: the words of the softmax's rows.
+        tokenizer: cuts running text into the model's tokens.
+        precision: of the network's products; those of the softmax are float32. See `elmokit.load`.
+        batch_tokens: about how many tokens go through the network at once.
+
+    Raises:
+        ConfigError: the parts do not fit together.
+        DataError: the vocabulary lacks a special token.
+    """
+
+    def __init__(
+        self,
+        model: BiLM,
+        softmax: Softmax,
+        vocabulary: Vocabulary,
+        tokenizer: TokenizerSpec | Tokenizer,
+        *,
+        precision: str = "float32",
+        batch_tokens: int = 8192,
+    ) -> None:
+        expected = (len(vocabulary), model.config.projection_dim)
+        if tuple(softmax.weight.shape) != expected:
+            raise ConfigError(
+                f"the softmax is {list(softmax.weight.shape)}, the vocabulary and the model ask for "
+                f"{list(expected)}; use those that were trained together"
+            )
+        vocabulary.require_specials()
+        self.vocabulary = vocabulary
+        self.device = next(model.parameters()).device
+        self.softmax = softmax.to(self.device)
+        self.batch_tokens = batch_tokens
+        recorded = tokenizer != UNRECORDED
+        self.language: str | None = None
+        if isinstance(tokenizer, TokenizerSpec):
+            self.language = tokenizer.language
+            tokenizer = make_tokenizer(tokenizer)
+        self._reader = Reader(tokenizer, model.config, recorded=recorded)
+        self._engine = InferenceBiLM(model, resolve(precision, self.device.type))
+        self._type_vectors = TypeVectors(self._engine, vocabulary, self.device)
+        self._dim = model.config.projection_dim
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        weights: str | Path | None = None,
+        *,
+        precision: str = "float32",
+        device: str = "cpu",
+        tokenizer: TokenizerSpec | str | None = None,
+        batch_tokens: int = 8192,
+    ) -> "LanguageModel":
+        """Open a model that has its softmax; the arguments are those of `elmokit.load`.
+
+        Raises:
+            ModelFileError: what was found is no model, or has no softmax or no vocabulary.
+        """
+        bundle = load_model(path, weights)
+        if bundle.softmax is None:
+            raise ModelFileError(
+                f"{bundle.source}: has no softmax, and so is no language model, as most published ELMos; "
+                "put its softmax_weights.hdf5 and vocab.txt beside it if you have them, or fit a new one: "
+                f"elmokit pretrain CORPUS --from {path} --out DIR"
+            )
+        if bundle.vocabulary is None:
+            raise ModelFileError(
+                f"{bundle.source}: the softmax has {bundle.softmax.num_words} rows, but there is no "
+                "vocabulary that names them; put the vocab.txt of its training beside it"
+            )
+        if isinstance(tokenizer, str):
+            tokenizer = TokenizerSpec.parse(tokenizer)
+        return cls(
+            bundle.model.to(find_device(device)),
+            bundle.softmax.read(),
+            bundle.vocabulary,
+            tokenizer or bundle.tokenizer,
+            precision=precision,
+            batch_tokens=batch_tokens,
+        )
+
+    def tokens(self, text: Text) -> list[str]:
+        """The model's tokens of a string; a list of tokens is taken as it is."""
+        return [token.text for token in self._reader(text)]
+
+    def perplexity(self, sentences: Iterable[Text]) -> Perplexity:
+        """How well the model predicts sentences, each a string or a list of tokens; memory is bounded.
+
+        Raises:
+            DataError: no sentence has a word.
+        """
+        return Perplexity.of(self.stream(sentences))
+
+    def score(self, sentence: Text) -> SentenceScore:
+        """How likely a sentence is and each of its words, given as a string or as a list of tokens."""
+        return next(iter(self.stream([sentence])))
+
+    def stream(self, sentences: Iterable[Text]) -> Iterator[SentenceScore]:
+        """Score any number of sentences in order, holding only a few batches at a time."""
+        refuse_one_string(sentences)
+        read = ((sentence, self.tokens(sentence)) for sentence in sentences)
+        for window in windows(read, lambda item: len(item[1]) + 2, self.batch_tokens):
+            yield from self._score_window(window)
+
+    @torch.inference_mode()
+    @whole_pieces()
+    def _score_window(self, window: list[tuple[Text, list[str]]]) -> list[SentenceScore]:
+        """Score sentences by batches of like length and give them back in order."""
+        rows_of = list(batches_by_length([len(tokens) + 2 for _, tokens in window], self.batch_tokens))
+        groups = [[window[row][1] for row in rows] for rows in rows_of]
+        results: dict[int, SentenceScore] = {}
+        layers_of = self._engine([self._batch(group) for group in groups])
+        for rows, group, (layers, _) in zip(rows_of, groups, layers_of, strict=True):
+            forward, backward = self._log_probabilities(group, layers[-1])
+            start = 0
+            for row, tokens in zip(rows, group, strict=True):
+                end = start + len(
+                    tokens
+                )  # place of the forward model's </S>; the backward one's <S> is first
+                text = window[row][0]
+                results[row] = SentenceScore(
+                    text=text if isinstance(text, str) else " ".join(text),
+                    tokens=tuple(tokens),
+                    known=tuple(self.vocabulary.id(token) != self._unknown for token in tokens),
+                    forward=tuple(forward[start:end]),
+                    backward=tuple(backward[start + 1 : end + 1]),
+                    end=forward[end],
+                    begin=backward[start],
+                )
+                start = end + 1
+        return [results[row] for row in range(len(window))]
+
+    def _batch(self, group: list[list[str]]) -> Batch:
+        tokens = list(chain.from_iterable(map(_bounded, group)))
+        self._reader.cut(tokens)  # warns
+        return Batch(self._type_vectors(tokens), torch.tensor([len(tokens) + 2 for tokens in group]))
+
+    def _log_probabilities(self, group: list[list[str]], top: Tensor) -> tuple[list[float], list[float]]:
+        """Of all targets of a batch: forward (words, end) and backward (begin, words), in the text's order.
+
+        Args:
+            group: the batch's sentences, S positions with their boundaries.
+            top: (S, 2P).
+        """
+        tokens = chain.from_iterable(map(_bounded, group))
+        ids = torch.tensor([self.vocabulary.id(token) for token in tokens], device=self.device)  # (S,)
+        ends = torch.tensor([len(tokens) + 2 for tokens in group], device=self.device).cumsum(0)  # (B,)
+        has_next, has_previous = torch.ones(2, len(ids), dtype=torch.bool, device=self.device)  # (S,) each
+        has_next[ends - 1] = False
+        has_previous[0] = False
+        has_previous[ends[:-1]] = False
+        hidden = torch.cat([top[has_next, : self._dim], top[has_previous, self._dim :]])  # (2(S - B), P)
+        targets = torch.cat([ids[has_previous], ids[has_next]])  # (2(S - B),)
+        pieces = zip(*(torch.split(x, _ROWS_OF_A_PIECE) for x in (hidden, targets)), strict=True)
+        logs = side_by_side(
+            lambda piece: self.softmax.target_log_probabilities(*piece), list(pieces), self.device
+        )
+        forward, backward = torch.cat(logs).chunk(2)
+        return forward.tolist(), backward.tolist()
+
+    @torch.inference_mode()
+    def fill(self, sentence: Text, *, top: int = 10) -> list[list[Candidate]]:
+        """Find words for each `[MASK]` of a sentence.
+
+        Both directions know the gap's word w from one side. Were the sides independent given w, then
+
+            p(w | left, right) ∝ p(w | left) · p(w | right) / p(w)
+
+        and so it is computed. p(w) is taken from the row of w, since vocabularies are sorted by frequency:
+        ∝ log((row + 2) / (row + 1)), as the sampled softmax assumes in training. Of several gaps the one with
+        the surest best word is filled first and counts as filled for the others; those still open are read
+        as `<UNK>`.
+
+        Args:
+            sentence: a string, or a list of tokens, with at least one `[MASK]`.
+            top: how many words to give for each gap.
+
+        Returns:
+            For each gap, in their order, the candidates, the most likely first.
+
+        Raises:
+            ConfigError: there is no gap, or `top` is below 1.
+        """
+        if top < 1:
+            raise ConfigError(f"top must be at least 1, found {top}")
+        tokens = self._tokens_with_masks(sentence)
+        gaps = [at for at, token in enumerate(tokens) if token == MASK]
+        if not gaps:
+            raise ConfigError(f"expected {MASK} in the sentence, found none: {' '.join(tokens)!r:.80}")
+        tokens = [UNKNOWN_TOKEN if token == MASK else token for token in tokens]
+        found: dict[int, list[Candidate]] = {}
+        while len(found) < len(gaps):
+            still_open = [at for at in gaps if at not in found]
+            candidates = self._candidates(tokens, still_open, top)
+            at, best = max(zip(still_open, candidates, strict=True), key=lambda gap: gap[1][0].probability)
+            found[at], tokens[at] = best, best[0].word
+        return [found[at] for at in gaps]
+
+    def _tokens_with_masks(self, sentence: Text) -> list[str]:
+        if not isinstance(sentence, str):
+            return self.tokens(sentence)
+        first, *rest = (self.tokens(part) for part in sentence.split(MASK))
+        return first + [token for part in rest for token in (MASK, *part)]
+
+    def _candidates(self, tokens: list[str], gaps: list[int], top: int) -> list[list[Candidate]]:
+        ((layers, _),) = self._engine([self._batch([tokens])])
+        at = torch.tensor(gaps, device=self.device) + 1  # <S> stands before the words
+        forward = self.softmax.log_probabilities(layers[-1, at - 1, : self._dim])  # (m, V)
+        backward = self.softmax.log_probabilities(layers[-1, at + 1, self._dim :])  # (m, V)
+        both = (forward + backward - self._log_unigram).masked_fill(~self._is_word, -math.inf)
+        best, rows = both.log_softmax(dim=1).topk(min(top, int(self._is_word.sum())), dim=1)  # (m, top) each
+        numbers = (best, forward.gather(1, rows), backward.gather(1, rows))
+        return [
+            [
+                Candidate(word=self.vocabulary.tokens[row], probability=p, forward=f, backward=b)
+                for row, p, f, b in zip(*gap, strict=True)
+            ]
+            for gap in zip(rows.tolist(), *(x.exp().tolist() for x in numbers), strict=True)
+        ]
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        prompt: Text = (),
+        *,
+        generator: torch.Generator,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        max_tokens: int = 100,
+    ) -> list[str]:
+        """Draw how a sentence goes on, from the forward model.
+
+        Args:
+            prompt: its beginning, a string or a list of tokens; nothing for a sentence from its start.
+            generator: source of randomness, on the CPU.
+            temperature: divides the logits: below 1 likely words become likelier; 0 takes the likeliest.
+            top_p: draw among the fewest words whose probabilities sum to this much (nucleus).
+            max_tokens: tokens to draw, unless the sentence ends before.
+
+        Returns:
+            The prompt's tokens and the new ones. `<UNK>` and `<S>` are never drawn; `</S>` ends.
+
+        Raises:
+            ConfigError: a number is out of its range.
+        """
+        if not (temperature >= 0 and 0 < top_p <= 1 and max_tokens >= 0):
+            raise ConfigError(
+                f"expected temperature ≥ 0, 0 < top_p ≤ 1 and max_tokens ≥ 0, "
+                f"found {temperature}, {top_p} and {max_tokens}"
+            )
+        tokens = self.tokens(prompt)
+        new, state = [BEGIN_SENTENCE_TOKEN, *tokens], None
+        for _ in range(max_tokens):
+            self._reader.cut(new)  # warns
+            ((layers, state),) = self._engine(
+                [Batch(self._type_vectors(new), torch.tensor([len(new)]), state)]
+            )
+            logs = self.softmax.log_probabilities(layers[-1, -1:, : self._dim])[0].cpu()  # (V,)
+            logs[~self._may_be_drawn] = -math.inf
+            new = [self.vocabulary.tokens[_draw(logs, temperature, top_p, generator)]]
+            if new == [END_SENTENCE_TOKEN]:
+                break
+            tokens += new
+        return tokens
+
+    @cached_property
+    def _unknown(self) -> int:
+        return self.vocabulary.id(UNKNOWN_TOKEN)
+
+    @cached_property
+    def _is_word(self) -> Tensor:
+        """(V,): rows of words, each once; special tokens and empty lines are none."""
+        words = [
+            bool(token) and token not in SPECIAL_TOKENS and self.vocabulary.id(token) == row
+            for row, token in enumerate(self.vocabulary.tokens)
+        ]
+        return torch.tensor(words, device=self.device)
+
+    @cached_property
+    def _may_be_drawn(self) -> Tensor:
+        """(V,), on the CPU."""
+        drawn = self._is_word.cpu().clone()
+        drawn[self.vocabulary.id(END_SENTENCE_TOKEN)] = True
+        return drawn
+
+    @cached_property
+    def _log_unigram(self) -> Tensor:
+        """(V,)."""
+        row = torch.arange(len(self.vocabulary), dtype=torch.float64, device=self.device)
+        return torch.log1p(1 / (row + 1)).log().float()
+
+
+def _bounded(tokens: list[str]) -> list[str]:
+    return [BEGIN_SENTENCE_TOKEN, *tokens, END_SENTENCE_TOKEN]
+
+
+def _draw(logs: Tensor, temperature: float, top_p: float, generator: torch.Generator) -> int:
+    """A row, by its log-probability (V,)."""
+    if temperature == 0:
+        return int(logs.argmax())
+    probabilities, rows = (logs.double() / temperature).softmax(dim=0).sort(descending=True)
+    before = probabilities.cumsum(0) - probabilities  # of all that are likelier
+    nucleus = probabilities[before < top_p]
+    return int(rows[torch.multinomial(nucleus, 1, generator=generator)])

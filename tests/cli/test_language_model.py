@@ -1,0 +1,122 @@
+"""`elmokit perplexity`, `score`, `fill` and `generate`."""
+
+import json
+
+import pytest
+
+from tests.tiny import write_folder
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("the cat sat\n\nthe zebra\n")
+    return path
+
+
+def test_perplexity(run, model, text):
+    shown = run("perplexity", model, text, "--tokens")
+    assert shown.exit_code == 0
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == [
+        "forward",
+        "backward",
+        "mean",
+        "bits",
+        "unknown",
+        "sentences",
+    ]
+    assert "20.00%  of 5 words" in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_perplexity_for_machines(run, model, text, tmp_path):
+    scores = tmp_path / "scores.tsv"
+    shown = run("perplexity", model, text, "--tokenizer", "rules:en", "--json", "--sentences", scores)
+    found = json.loads(shown.stdout)
+    assert (found["sentences"], found["words"], found["tokens"], found["oov_rate"]) == (2, 5, 7, 0.2)
+    assert 1 < found["forward"] < 100
+    assert [line.split("\t")[0] for line in scores.read_text().splitlines()] == ["sentence", "1", "3"]
+
+
+def test_perplexity_of_standard_input_that_is_split(run, model):
+    arguments = ("perplexity", model, "-", "--split", "--language", "en", "--tokenizer", "rules:en", "--json")
+    assert json.loads(run(*arguments, input="The cat sat. The bank\nis closed.").stdout)["sentences"] == 2
+
+
+def test_score_shows_each_word_and_marks(run, model):
+    shown = run("score", "the zebra sat", "--model", model, "--mark", "1", "--tokenizer", "rules:en").stdout
+    assert shown.count("*") == 1
+    (zebra,) = (line for line in shown.splitlines() if "zebra" in line)
+    assert "?" in zebra
+    assert "sentence" in shown
+    assert "log-probability -" in shown
+
+
+def test_score_of_a_file_is_a_line_a_sentence(run, model, text):
+    lines = run("score", text, "--model", model, "--tokens").stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[0].replace("*", "").endswith("  the cat sat")
+    assert "*zebra" in lines[2]
+
+
+def test_score_for_machines(run, model, text):
+    lines = run("score", text, "--model", model, "--tokens", "--json").stdout.splitlines()
+    assert [json.loads(line)["tokens"] for line in lines] == [["the", "cat", "sat"], [], ["the", "zebra"]]
+
+
+def test_fill(run, model):
+    arguments = ("fill", "the [MASK] sat [MASK]", "--model", model, "--tokens", "--top", "2")
+    shown = run(*arguments).stdout
+    assert "[MASK] 1" in shown
+    assert "[MASK] 2" in shown
+    assert "from the right" in shown
+    gaps = json.loads(run(*arguments, "--json").stdout)
+    assert [len(gap) for gap in gaps] == [2, 2]
+    assert gaps[0][0]["word"] in shown
+
+
+def test_generate(run, model):
+    arguments = ("generate", "the cat", "--model", model, "--tokens", "--max-tokens", "5", "-n", "3")
+    shown = run(*arguments, "--seed", "7").stdout
+    assert len(shown.splitlines()) == 3
+    assert all(line.startswith("the cat") for line in shown.splitlines())
+    assert run(*arguments, "--seed", "7").stdout == shown
+    lists = [json.loads(line) for line in run(*arguments, "--seed", "7", "--json").stdout.splitlines()]
+    assert [" ".join(tokens) for tokens in lists] == shown.splitlines()
+    assert run("generate", "--model", model, "--temperature", "0").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["fill", "no gap", "--tokens"], 1, "expected [MASK] in the sentence, found none: 'no gap'"),
+        (["generate", "--top-p", "0"], 2, "is not in the range 0<x<=1"),
+        (["generate", "--temperature", "-1"], 2, "is not in the range x>=0"),
+        (["score", "the", "--tokenizer", "rulse"], 1, "did you mean 'rules'?"),
+    ],
+)
+def test_what_is_refused(run, model, arguments, code, message):
+    refused = run(*arguments, "--model", model)
+    assert refused.exit_code == code
+    assert message in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_texts_that_cannot_be(run, model, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n")
+    for arguments, message in [
+        ([tmp_path / "empty.txt"], "the text has no words"),
+        ([tmp_path / "missing.txt"], "does not exist, expected a text file"),
+    ]:
+        refused = run("perplexity", model, *arguments)
+        assert refused.exit_code == 1
+        assert message in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+    assert run("perplexity", model, tmp_path / "empty.txt", "--language", "en").exit_code == 2
+
+
+@pytest.mark.parametrize("command", [["score", "a"], ["fill", "[MASK]"], ["generate"]])
+def test_a_model_without_softmax(run, tmp_path, command):
+    refused = run(*command, "--model", write_folder(tmp_path / "bare"))
+    assert refused.exit_code == 1
+    assert "has no softmax, and so is no language model" in refused.stderr

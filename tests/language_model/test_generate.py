@@ -1,0 +1,82 @@
+"""Samples of the forward model."""
+
+import collections
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmokit import ConfigError
+from elmokit.language_model.lm import _draw
+from tests.tiny import WORDS
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_a_seed_gives_a_sentence_again(random_lm):
+    sentences = [random_lm.generate(generator=seeded(seed), max_tokens=20) for seed in (0, 0, 1, 2, 3)]
+    assert sentences[0] == sentences[1]
+    assert len({tuple(sentence) for sentence in sentences}) > 2
+
+
+@settings(max_examples=8)
+@given(prompt=st.lists(st.sampled_from([*WORDS[3:], "zebra"]), max_size=5), length=st.integers(0, 5))
+def test_at_nought_degrees_each_word_is_the_likeliest_of_the_whole_sentence(random_lm, prompt, length):
+    """The state is carried from word to word: the same words as from scoring each sentence anew."""
+    sentence = random_lm.generate(prompt, generator=seeded(), temperature=0, max_tokens=length)
+    assert sentence[: len(prompt)] == prompt
+    for end in range(len(prompt), len(sentence)):
+        left = sentence[:end]
+        scores = {word: random_lm.score([*left, word]).forward[-1] for word in WORDS[3:]}
+        scores["</S>"] = random_lm.score(left).end
+        assert scores[sentence[end]] == pytest.approx(max(scores.values()), abs=1e-5)
+    assert len(sentence) <= len(prompt) + length
+
+
+def test_the_end_ends_and_specials_are_never_drawn(by_frequency):
+    lm = by_frequency(begin=100.0, end=0.2, unknown=100.0, a=0.3, b=0.5)
+    for seed in range(30):
+        sentence = lm.generate("b", generator=seeded(seed), max_tokens=50)
+        assert set(sentence) <= {"a", "b"}
+        assert sentence[0] == "b"
+        assert len(sentence) < 51
+    assert lm.generate(generator=seeded(), max_tokens=0) == []
+
+
+def shares(probabilities, **settings):
+    generator = seeded()
+    logs = torch.tensor(probabilities).log()
+    counts = collections.Counter(_draw(logs, generator=generator, **settings) for _ in range(2000))
+    return [counts[row] / 2000 for row in range(len(probabilities))]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "expected"),
+    [
+        (1.0, 1.0, [0.125, 0.5, 0.25, 0.125]),
+        (0.5, 1.0, [1 / 22, 16 / 22, 4 / 22, 1 / 22]),
+        (1.0, 0.5, [0, 1, 0, 0]),
+        (1.0, 0.51, [0, 2 / 3, 1 / 3, 0]),
+        (1.0, 0.75, [0, 2 / 3, 1 / 3, 0]),
+        (1.0, 1e-9, [0, 1, 0, 0]),
+        (0.0, 1.0, [0, 1, 0, 0]),
+        (1e6, 1.0, [0.25] * 4),
+    ],
+)
+def test_temperature_and_nucleus(temperature, top_p, expected):
+    found = shares([0.125, 0.5, 0.25, 0.125], temperature=temperature, top_p=top_p)
+    assert found == pytest.approx(expected, abs=0.04)
+    assert [share == 0 for share in found] == [share == 0 for share in expected]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"temperature": -1.0}, {"temperature": math.nan}, {"top_p": 0.0}, {"top_p": 1.1}, {"max_tokens": -1}],
+)
+def test_numbers_out_of_range(random_lm, settings):
+    with pytest.raises(ConfigError, match=r"^expected temperature ≥ 0, 0 < top_p ≤ 1 and max_tokens ≥ 0"):
+        random_lm.generate(generator=seeded(), **settings)
