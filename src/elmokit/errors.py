@@ -4,6 +4,7 @@
   - ConfigError (also a ValueError): a setting or argument that cannot be.
   - ModelFileError: a model file that is missing, damaged, or not what it should be.
   - DataError: text, labels or result files that cannot be read or written.
+  - TrainingError: training that cannot go on.
   - MissingExtra (also an ImportError): an optional library is not installed.
 
 Each message says what was found, what was expected and what to do.
@@ -24,6 +25,10 @@ class ModelFileError(ElmoError):
 
 class DataError(ElmoError):
     """Text, labels or result files that cannot be read or written."""
+
+
+class TrainingError(ElmoError):
+    """Training that cannot go on."""
 
 
 class MissingExtra(ElmoError, ImportError):
