@@ -127,8 +127,10 @@ class _LSTMWindow(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor, _hidden: Tensor, _cell: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         input_weight, state_weight, projection, out = ctx.saved_tensors
+        if ctx.kept is None:
+            raise RuntimeError("backward a second time: the first has written gradients over the gates")
         gates, inputs, cells, tanh_cells, memories, first_cell = ctx.kept
-        del ctx.kept  # gates are written over: a second backward would be wrong
+        ctx.kept = None
         resets, config, precision = ctx.settings
         steps, rows, dim = grad_out.shape
         n = config.cell_dim
