@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elmokit.errors import ConfigError, DataError, MissingExtra
-from elmokit.text import Token, TokenizerSpec, default_spec, make_tokenizer, tokens_from_list
+from elmokit.text import (
+    Token,
+    TokenizerSpec,
+    default_spec,
+    make_tokenizer,
+    make_word_cutter,
+    tokens_from_list,
+)
 
 EXTRAS = {"spacy": "en", "moses": "en", "icu": "th", "jieba": "zh"}
 MODULES = {"spacy": "spacy", "moses": "sacremoses", "icu": "icu4py.breakers", "jieba": "jieba"}
@@ -159,3 +166,11 @@ def test_tokens_from_list_refuses_what_is_no_list_of_tokens():
         tokens_from_list("The bank")
     with pytest.raises(ConfigError, match="token 1 is of type list, expected str"):
         tokens_from_list(["a", ["b"]])
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("name", ["rules", "whitespace", "characters"])
+@given(text=st.text(alphabet=st.sampled_from("aB'’.,-3@$ \n\x1c\x85\u3000\u200b鱼é\u0301"), max_size=30))
+def test_word_cutter_gives_the_same_tokens(name, lowercase, text):
+    spec = TokenizerSpec(name=name, language="en", lowercase=lowercase)
+    assert make_word_cutter(spec)(text) == [token.text for token in make_tokenizer(spec)(text)]

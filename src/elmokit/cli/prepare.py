@@ -1,0 +1,158 @@
+"""`elmokit prepare`: raw text in, a corpus for pretraining out."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from elmokit.corpus import PreparedCorpus, PrepareSettings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--language", metavar="CODE", help="Language of the text: en, de, zh, …"),
+    click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this one, not the language's."),
+    click.option("--lowercase", is_flag=True, help="Lower-case all tokens."),
+    click.option("--lines", is_flag=True, help="Each line is a sentence: do not split."),
+    click.option("--min-tokens", type=int, help="Drop shorter sentences.  [default: 2]"),
+    click.option("--max-tokens", type=int, help="Drop longer sentences.  [default: 400]"),
+    click.option("--deduplicate", is_flag=True, help="Drop sentences that stood before."),
+    click.option("--min-count", type=int, help="Words seen less often are unknown.  [default: 2]"),
+    click.option("--max-vocab", type=int, help="Rows of the vocabulary at most.  [default: 60000]"),
+    click.option("--vocabulary", metavar="FILE", help="Take this vocabulary as it is."),
+    click.option(
+        "--heldout", metavar="FILE", multiple=True, help="Measure perplexity on these files or globs."
+    ),
+    click.option("--heldout-share", type=float, help="Else hold out this share.  [default: 0.005]"),
+    click.option("--json-field", metavar="NAME", help="The text in JSON lines.  [default: text]"),
+    click.option("--parquet-column", metavar="NAME", help="The text in Parquet.  [default: text]"),
+)
+
+
+def corpus_options(command: Command) -> Command:
+    """Give a command the options that `read_settings` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_settings(options: Mapping[str, Any]) -> "PrepareSettings":
+    """Make the settings of what a user said; what was not said keeps its default."""
+    from dataclasses import replace
+
+    from elmokit.corpus import PrepareSettings
+    from elmokit.text import TokenizerSpec, default_spec
+
+    if options["vocabulary"] and (options["min_count"] or options["max_vocab"]):
+        raise click.UsageError("--vocabulary is taken as it is; leave out --min-count and --max-vocab")
+    if options["heldout"] and options["heldout_share"] is not None:
+        raise click.UsageError("--heldout names the held-out text; leave out --heldout-share")
+    language = options["language"]
+    if options["tokenizer"]:
+        spec = TokenizerSpec.parse(options["tokenizer"])
+        spec = replace(spec, language=spec.language or language)
+    elif language:
+        spec = default_spec(language)
+    else:
+        raise click.UsageError("say in which --language the text is, e.g. --language en")
+    names = ("min_tokens", "max_tokens", "min_count", "vocabulary", "heldout_share", "json_field")
+    settings = {name: options[name] for name in (*names, "parquet_column", "heldout")}
+    settings["max_vocabulary"] = options["max_vocab"]
+    return PrepareSettings(
+        tokenizer=replace(spec, lowercase=options["lowercase"]),
+        split_sentences=not options["lines"],
+        deduplicate=options["deduplicate"],
+        **{name: value for name, value in settings.items() if value is not None},
+    )
+
+
+@click.command()
+@click.argument("sources", metavar="CORPUS…", nargs=-1, required=True)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder to be made.")
+@corpus_options
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: the cores]")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress and no report.")
+def prepare(
+    sources: tuple[str, ...],
+    out: Path,
+    workers: int | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,  # noqa: ANN401 (those of corpus_options)
+) -> None:
+    """Prepare raw text for pretraining: clean, split, cut, count, and write it as shards of ids.
+
+    CORPUS are files or globs: text, plain or compressed (.gz, .xz, .zst), where a blank line ends a document;
+    JSON lines (.jsonl) or Parquet, where each record is one. An interrupted run goes on when the same command
+    is given again.
+    """
+    from elmokit.corpus import prepare_corpus
+
+    corpus = prepare_corpus(sources, out, read_settings(options), workers=workers, progress=not quiet)
+    picture = _draw(corpus)
+    if quiet:
+        return
+    from rich.console import Console
+
+    if as_json:
+        click.echo(json.dumps(corpus.report))
+    else:
+        Console().print(report_table(corpus))
+    if not corpus.heldout:
+        click.echo(
+            "nothing is held out to measure perplexity on; the text has too few documents for that: "
+            "name a file by --heldout, or prepare it again with --heldout-share 0.1",
+            err=True,
+        )
+    click.echo(f"{picture}\nnext: elmokit pretrain {out} --out my-elmo", err=True)
+
+
+def _draw(corpus: "PreparedCorpus") -> str:
+    """Draw the sentence lengths into the corpus; say where, or why not."""
+    from elmokit.corpus.report import draw_lengths
+    from elmokit.errors import MissingExtra
+
+    path = corpus.path / "lengths.png"
+    try:
+        if not path.exists():
+            draw_lengths(corpus.report, path)
+    except MissingExtra as error:
+        return f"no picture: {error}"
+    return f"sentence lengths: {path}"
+
+
+def report_table(corpus: "PreparedCorpus") -> "Table":
+    """Lay the report of a corpus out for reading."""
+    from rich.table import Table
+
+    report = corpus.report
+    table = Table(
+        "", "train", "held out", title=f"{corpus.path} ({corpus.fingerprint})", title_justify="left"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    parts = (report["train"], report["heldout"])
+    for name in ("sentences", "tokens"):
+        table.add_row(name, *(f"{part[name]:,}" for part in parts))
+    rates = [part["oov_rate"] for part in parts]
+    table.add_row("out of vocabulary", *("–" if rate is None else f"{rate:.2%}" for rate in rates))
+    table.add_section()
+    table.add_row("vocabulary, rows", f"{report['vocabulary_size']:,}")
+    table.add_row("tokens it covers", f"{report['coverage']:.2%}")
+    table.add_row("distinct spellings", f"{report['types']:,}")
+    table.add_row("documents", f"{report['documents']:,}")
+    table.add_row("characters", f"{report['characters']:,}")
+    table.add_section()
+    for name, count in report["dropped"].items():
+        if count:
+            table.add_row(f"left out: {name.replace('_', ' ')}", f"{count:,}")
+    if report["dropped_characters"]:
+        share = report["dropped_characters"] / report["characters"]
+        table.add_row("too short or long, of the text", f"{share:.2%}")
+    return table

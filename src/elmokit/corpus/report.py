@@ -1,0 +1,112 @@
+"""What is told of a prepared corpus: counts, and the picture of its sentence lengths."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.corpus.chunks import CHARACTERS, EMPTY, MARKS, TOO_LONG, TOO_SHORT, Chunk
+from elmokit.corpus.selection import Selection
+from elmokit.corpus.type_table import TypeTable
+from elmokit.errors import MissingExtra
+from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+
+
+@dataclass
+class PartCounts:
+    """Counts of the training or the held-out part; tokens are words, without sentence boundaries."""
+
+    tokens: int = 0
+    oov_tokens: int = 0
+    lengths: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def add(self, words: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], vocabulary_size: int) -> None:
+        """Count sentences, given the ids of their words and how many each has."""
+        self.tokens += len(words)
+        unknown = (words >= vocabulary_size) | (words == SPECIAL_TOKENS.index(UNKNOWN_TOKEN))
+        self.oov_tokens += int(np.count_nonzero(unknown))
+        self.lengths = _sum(self.lengths, np.bincount(lengths))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as they stand in the report."""
+        return {
+            "sentences": int(self.lengths.sum()),
+            "tokens": self.tokens,
+            "oov_tokens": self.oov_tokens,
+            "oov_rate": self.oov_tokens / self.tokens if self.tokens else None,
+        }
+
+
+def make_report(
+    chunks: Sequence[Chunk], selection: Selection, table: TypeTable, parts: Sequence[PartCounts]
+) -> dict[str, Any]:
+    """Gather all counts of a corpus; `parts` are the training and the held-out one."""
+    left_out: Counter[str] = Counter()
+    for chunk in chunks:
+        left_out.update(chunk.facts["left_out"])
+    train, heldout = (part.to_dict() for part in parts)
+    return {
+        "documents": sum(chunk.facts["documents"] for chunk in chunks),
+        "sentences": train["sentences"] + heldout["sentences"],
+        "tokens": train["tokens"] + heldout["tokens"],
+        "characters": sum(chunk.facts["characters"] for chunk in chunks),
+        "types": table.num_seen,
+        "vocabulary_size": len(table.tokens),
+        "coverage": None if train["oov_rate"] is None else 1 - train["oov_rate"],
+        "train": train,
+        "heldout": heldout,
+        "dropped": {
+            TOO_SHORT: left_out[TOO_SHORT],
+            TOO_LONG: left_out[TOO_LONG],
+            "duplicates": selection.num_duplicates,
+            EMPTY: left_out[EMPTY],
+            MARKS: left_out[MARKS],
+        },
+        "dropped_characters": left_out[CHARACTERS],
+        "length_histogram": _sum(*(part.lengths for part in parts)).tolist(),
+    }
+
+
+def _sum(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Add two histograms, of which one may be longer."""
+    total = np.zeros(max(len(first), len(second)), dtype=np.int64)
+    total[: len(first)] += first
+    total[: len(second)] += second
+    return total
+
+
+def draw_lengths(report: Mapping[str, Any], path: Path) -> None:
+    """Draw how many sentences have how many tokens.
+
+    Args:
+        report: Of a prepared corpus.
+        path: The picture to be made; its ending is its format.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import StrMethodFormatter
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "drawing the sentence lengths") from error
+    histogram = np.array(report["length_histogram"])
+    mean = (histogram * np.arange(len(histogram))).sum() / histogram.sum()
+    shown = 1 + int(np.searchsorted(np.cumsum(histogram), 0.995 * histogram.sum()))
+    figure = Figure(figsize=(7, 3.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.bar(np.arange(shown), histogram[:shown], width=1.0, color="#3b6ea5")
+    axes.axvline(mean, color="#c0504d", label=f"mean {mean:.1f}")
+    beyond = int(histogram[shown:].sum())
+    title = f"{report['sentences']:,} sentences, {report['tokens']:,} tokens"
+    axes.set_title(title + (f" ({beyond:,} longer sentences not shown)" if beyond else ""), fontsize=10)
+    axes.set_xlabel("tokens in a sentence")
+    axes.set_ylabel("sentences")
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)

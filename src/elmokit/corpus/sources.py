@@ -1,0 +1,166 @@
+"""Files to documents, documents to blocks of text.
+
+A document ends at a blank line or at the end of its file; in JSON lines and Parquet each record is one.
+"""
+
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmokit.corpus.settings import PrepareSettings
+from elmokit.errors import DataError, MissingExtra
+from elmokit.text import read_lines
+
+BLOCK_CHARACTERS = 4_000_000  # about 700,000 words: seconds of work, and tens of megabytes
+# A text without blank lines is cut at this length, so that part of it can be held out and memory is bounded.
+DOCUMENT_CHARACTERS = 100_000
+COMPRESSED = (".gz", ".xz", ".zst")
+_JSON_LINES = (".jsonl", ".ndjson")
+_DIGESTED_BYTES = 1 << 16
+
+
+def find_files(sources: Iterable[str | Path]) -> list[Path]:
+    """Find the files that paths and globs name: globs sorted, a file named twice only once.
+
+    Raises:
+        DataError: A glob matches nothing, a path does not exist or is a folder.
+    """
+    files: dict[Path, None] = {}
+    for source in sources:
+        path = Path(source)
+        # A name may hold brackets, so what exists is taken by its name.
+        found = [path] if path.exists() else sorted(_matches(str(source)))
+        if path.is_dir():
+            raise DataError(f"{source} is a folder; name the files in it, e.g. '{path / '*.txt'}'")
+        found = [file for file in found if file.is_file()]
+        if not found:
+            raise DataError(f"{source}: no file of this name, and none that matches it; check the path")
+        files |= dict.fromkeys(found)
+    return list(files)
+
+
+def _matches(pattern: str) -> Iterator[Path]:
+    # Path.glob takes no absolute pattern.
+    return map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Tell a file from another: its size and a digest of its first and last 64 KB.
+
+    The digest makes no use of the whole file, which may be large, nor of times, which copying changes.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.sha256(file.read(_DIGESTED_BYTES))
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _DIGESTED_BYTES))
+            digest.update(file.read(_DIGESTED_BYTES))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    return {"path": str(path), "bytes": size, "digest": digest.hexdigest()[:16]}
+
+
+def read_documents(path: Path, settings: PrepareSettings) -> Iterator[str]:
+    """Read the documents of a file, one after another.
+
+    Raises:
+        DataError: The file is not what its name says, or a record has no text.
+        MissingExtra: The file needs a library that is not installed.
+    """
+    endings = [ending for ending in path.suffixes if ending not in COMPRESSED][-1:]
+    if endings == [".parquet"]:
+        return _parquet_documents(path, settings.parquet_column)
+    if endings and endings[0] in _JSON_LINES:
+        return _json_documents(path, settings.json_field)
+    return _text_documents(path)
+
+
+def is_plain_text(path: Path) -> bool:
+    """Tell whether the size of a file is that of its text."""
+    return path.suffix not in (*COMPRESSED, *_JSON_LINES, ".parquet")
+
+
+def blocks(files: Sequence[Path], settings: PrepareSettings) -> Iterator[list[str]]:
+    """Gather the documents of all files into blocks of about the same size; never an empty one."""
+    block: list[str] = []
+    size = 0
+    for file in files:
+        for document in read_documents(file, settings):
+            block.append(document)
+            size += len(document)
+            if size >= BLOCK_CHARACTERS:
+                yield block
+                block, size = [], 0
+    if block:
+        yield block
+
+
+def _text_documents(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    size = 0
+    for line in read_lines(path):
+        if line and not line.isspace():
+            lines.append(line)
+            size += len(line)
+            if size < DOCUMENT_CHARACTERS:
+                continue
+        if lines:
+            yield "\n".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield "\n".join(lines)
+
+
+def _json_documents(path: Path, field: str) -> Iterator[str]:
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise DataError(
+                f"{path}, line {number}: {line[:40]!r} is not JSON ({error}); expected one object a line"
+            ) from error
+        if not isinstance(record, dict) or field not in record:
+            found = f"the fields {', '.join(record)}" if isinstance(record, dict) else f"{line[:40]!r}"
+            raise DataError(
+                f"{path}, line {number}: found {found}, expected an object with the field {field!r}; "
+                "name the field that holds the text by json_field (--json-field)"
+            )
+        yield _text_of(record[field], f"{path}, line {number}, field {field!r}")
+
+
+def _parquet_documents(path: Path, column: str) -> Iterator[str]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "arrow", "reading Parquet files") from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            if column not in file.schema_arrow.names:
+                raise DataError(
+                    f"{path} has the columns {', '.join(file.schema_arrow.names)}, expected {column!r}; "
+                    "name the column that holds the text by parquet_column (--parquet-column)"
+                )
+            for batch in file.iter_batches(batch_size=256, columns=[column]):
+                for value in batch.column(0).to_pylist():
+                    yield _text_of(value, f"{path}, column {column!r}")
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as Parquet: {error}; copy or make the file again") from error
+
+
+def _text_of(value: object, where: str) -> str:
+    """Return the text of a record; null is none, which is counted later."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{where} holds {str(value)[:40]!r}, expected text; name another field or column")
+    return value
