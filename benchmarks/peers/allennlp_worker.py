@@ -108,6 +108,38 @@ def mixed(batches: list[Batch], weights: list[float], gamma: float, layer_norm: 
     np.savez(out, **arrays)
 
 
+def represent(calls: list[dict[str, Any]], settings: dict[str, Any], state: str, out: str) -> None:
+    """Write what a new `Elmo` gives: "call/k" of mix k, "call/mask", and "gradient/name" of mix 0's sum.
+
+    Args:
+        calls: the `batches` of each, stacked if there are many, and `words`, their rows of the vocabulary or
+            None. The state is carried from call to call.
+        settings: arguments of `Elmo`.
+        state: where to save its state dict.
+        out: an .npz file.
+    """
+    model = allennlp_elmo.Elmo(*loaded["files"], **settings).eval()
+    if "vocab_to_cache" not in settings:  # which was computed with the weights as they are
+        for name, parameter in model.named_parameters():  # such that each is unlike the one in the file
+            parameter.data.mul_(0.9).add_(0.01 * len(name) / 100)
+    torch.save(model.state_dict(), state)
+    arrays: dict[str, Any] = {}
+    for number, call in enumerate(calls):
+        ids = torch.stack([allennlp_elmo.batch_to_ids(batch) for batch in call["batches"]])  # (n, B, T, 50)
+        words = None if call["words"] is None else torch.tensor(call["words"])
+        output = model(ids if len(ids) > 1 else ids[0], words)
+        arrays[f"{number}/mask"] = output["mask"].numpy()
+        for mix, vectors in enumerate(output["elmo_representations"]):
+            arrays[f"{number}/{mix}"] = vectors.detach().numpy()
+        if settings.get("requires_grad"):
+            model.zero_grad()
+            output["elmo_representations"][0].sum().backward()
+    if settings.get("requires_grad"):
+        gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        arrays |= {f"gradient/{name}": gradient.numpy() for name, gradient in gradients.items()}
+    np.savez(out, **arrays)
+
+
 @torch.no_grad()
 def embed(sentences: Batch, batch: int) -> dict[str, Any]:
     """Embed sentences in their order, `batch` at a time, and give the seconds of each batch."""
@@ -120,4 +152,4 @@ def single(sentences: Batch) -> dict[str, Any]:
     return embed(sentences, batch=1)
 
 
-serve(load, layers, mixed, embed, single, peak_megabytes)
+serve(load, layers, mixed, represent, embed, single, peak_megabytes)

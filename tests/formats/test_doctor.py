@@ -195,11 +195,10 @@ def test_other_systems(tmp_path):
     (tmp_path / "model.ckpt-935588.index").write_bytes(b"\0\1")
     (tmp_path / "encoder.pkl").write_bytes(b"\x80\x02}q")
     write_hdf5(tmp_path / "vectors.hdf5", {"0": np.zeros((3, 2)), "1": np.zeros((3, 2))})
-    notes = "\n".join(said(diagnose(tmp_path), "note"))
-    assert "encoder.pkl: part of an ELMoForManyLangs model" in notes
-    assert "model.ckpt-935588.index: a TensorFlow checkpoint of bilm-tf; its dump_weights" in notes
+    notes, errors = ("\n".join(said(diagnose(tmp_path), level)) for level in ("note", "error"))
     assert "vectors.hdf5: computed embeddings of 2 sentences, no weights" in notes
-    only(diagnose(tmp_path), "error", "is an ELMoForManyLangs model")
+    assert "is an ELMoForManyLangs model without its config.json" in errors
+    assert "model.ckpt-935588.index: the index of a TensorFlow checkpoint, cut short" in errors
 
 
 def test_vocabularies(tmp_path):

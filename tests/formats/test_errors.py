@@ -55,7 +55,7 @@ def test_folders_without_a_model(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8")
     refuses("holds no options file (found photo.jpg); pass the folder or file of an ELMo model", tmp_path)
     (tmp_path / "encoder.pkl").write_bytes(b"\x80\x02")
-    refuses("is an ELMoForManyLangs model", tmp_path)
+    refuses("ELMoForManyLangs model without its config.json, char.dic", tmp_path)
 
 
 def test_missing_weights(folder):

@@ -171,3 +171,18 @@ def write_softmax(softmax: Softmax, path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("softmax/W", data=softmax.weight.cpu().float().numpy())
         file.create_dataset("softmax/b", data=softmax.bias.cpu().float().numpy())
+
+
+def read_dataset(path: Path, name: str, dim: int) -> Tensor:
+    """One table of vectors of size `dim`, such as the token vectors that bilm-tf dumps.
+
+    Raises:
+        ModelFileError: there is none.
+    """
+    shape = dataset_shapes(path).get(name)
+    if shape is None or len(shape) != 2 or shape[1] != dim:
+        found = "no such dataset" if shape is None else list(shape)
+        raise ModelFileError(f"{path}: expected {name!r} of shape [words, {dim}], found {found}")
+    with _open(path) as file:
+        _check_stored(path, file[name])
+        return torch.from_numpy(file[name][...].astype(np.float32))

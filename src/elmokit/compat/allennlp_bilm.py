@@ -1,0 +1,175 @@
+"""AllenNLP's biLM module: padded character ids in, all layers out, under AllenNLP's names of weights.
+
+Shapes: B sentences, T tokens of the longest, C characters of a token, P projection, L layers.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.compat import padded
+from elmokit.formats import load_model
+from elmokit.formats.allennlp_layout import entries
+from elmokit.formats.layout import Entry
+from elmokit.model.carried import CarriedState
+from elmokit.text.characters import (
+    BEGIN_SENTENCE_TOKEN,
+    END_SENTENCE_TOKEN,
+    PREDICTION_SHIFT,
+    character_matrix,
+)
+from elmokit.text.tokens import refuse_bare_string
+
+_MAX_CHARACTERS = 50
+
+
+def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
+    """The character ids (B, T, 50) of tokenised sentences; a position without a token is a row of zeros.
+
+    Example:
+        >>> batch_to_ids([["a", "b"], ["c"]])[:, :, :4].tolist()
+        [[[259, 98, 260, 261], [259, 99, 260, 261]], [[259, 100, 260, 261], [0, 0, 0, 0]]]
+    """
+    refuse_bare_string(batch)  # type: ignore[arg-type]
+    longest = max(map(len, batch), default=0)
+    ids = torch.zeros(len(batch), longest, _MAX_CHARACTERS, dtype=torch.long)
+    for row, sentence in enumerate(batch):
+        spelt = character_matrix(sentence, max_characters=_MAX_CHARACTERS) + PREDICTION_SHIFT
+        ids[row, : len(sentence)] = torch.from_numpy(spelt)
+    return ids
+
+
+class _Recurrence:
+    """What old programs reach as `elmo._elmo_lstm._elmo_lstm`: the switch of the state, and its reset."""
+
+    def __init__(self, stateful: bool) -> None:
+        self.stateful = stateful
+        self.carried = CarriedState()
+
+    def reset_states(self) -> None:
+        """Start the next call from zero."""
+        self.carried.reset()
+
+
+class _ElmoBiLm(nn.Module):
+    """The biLM over padded character ids, with all its layers.
+
+    Args:
+        options_file, weight_file: the model, as for `elmokit.load`.
+        requires_grad: whether its weights are to be trained.
+        vocab_to_cache: words whose token vectors are computed once, for `word_inputs`.
+        stateful: go on with row k from where row k of the call before stopped.
+    """
+
+    def __init__(
+        self,
+        options_file: str | Path,
+        weight_file: str | Path | None,
+        requires_grad: bool = False,
+        vocab_to_cache: list[str] | None = None,
+        *,
+        stateful: bool = False,
+    ) -> None:
+        super().__init__()
+        self._bilm = padded.with_padding_row(load_model(options_file, weight_file).model)
+        self._bilm.requires_grad_(requires_grad)
+        self._requires_grad = requires_grad
+        self._elmo_lstm = _Recurrence(stateful)
+        self._word_embedding: nn.Embedding | None = None
+        self.num_layers = self._bilm.num_outputs
+        self.register_state_dict_post_hook(_to_their_names)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_to_our_names)  # type: ignore[no-untyped-call]
+        if vocab_to_cache:
+            self.create_cached_cnn_embeddings(vocab_to_cache)
+
+    def get_output_dim(self) -> int:
+        """2P."""
+        return self._bilm.config.output_dim
+
+    def create_cached_cnn_embeddings(self, tokens: list[str]) -> None:
+        """Compute the token vectors of a vocabulary, whose first entry is padding."""
+        with torch.no_grad():
+            table = self._spell(tokens)  # (V, P)
+            table[0] = 0
+        self._word_embedding = nn.Embedding(len(tokens), table.shape[1], padding_idx=0, _weight=table)
+        self._word_embedding.requires_grad_(self._requires_grad)
+
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
+        """All layers.
+
+        Args:
+            inputs: (B, T, C) from `batch_to_ids`.
+            word_inputs: (B, T) rows of the cached vocabulary, 0 for padding. If one lies beyond it the batch
+                is read from its characters.
+
+        Returns:
+            `activations`, a list of (B, T+2, 2P), bottom layer first, and `mask` (B, T+2): both with `<S>`
+            and `</S>`.
+        """
+        table = self._word_embedding
+        if table is None or word_inputs is None or not _all_within(word_inputs, table.num_embeddings):
+            mask = (inputs > 0).any(dim=-1)  # (B, T)
+            vectors = padded.encode(self._bilm, inputs[mask])  # (tokens, P)
+        else:
+            mask = word_inputs > 0
+            vectors = table(word_inputs[mask])
+        lengths = padded.lengths_of(mask)
+        begin, end = self._spell([BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN])  # (P,) each
+        mask_with_ends = padded.up_to(lengths + 2, mask.shape[1] + 2)  # (B, T+2)
+        x = vectors.new_zeros(*mask_with_ends.shape, len(begin))  # (B, T+2, P)
+        x[:, 0] = begin
+        x[:, 1:-1][mask] = vectors
+        x[torch.arange(len(x), device=x.device), lengths + 1] = end
+        carried = self._elmo_lstm.carried if self._elmo_lstm.stateful else None
+        layers = padded.run(self._bilm, x[mask_with_ends], mask_with_ends, carried)  # (L+1, B, T+2, 2P)
+        return {"activations": list(layers), "mask": mask_with_ends}
+
+    def _spell(self, tokens: list[str]) -> Tensor:
+        ids = batch_to_ids([tokens])[0].to(next(self._bilm.parameters()).device)  # (n, C)
+        return padded.encode(self._bilm, ids)
+
+
+def _all_within(ids: Tensor, size: int) -> bool:
+    return bool(((ids >= 0) & (ids < size)).all())
+
+
+def _table(module: "_ElmoBiLm") -> list[Entry]:
+    return list(entries(module._bilm.config))
+
+
+def _to_their_names(module: nn.Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
+    """After `state_dict`: our tensors leave it, AllenNLP's come in."""
+    assert isinstance(module, _ElmoBiLm)
+    inside = f"{prefix}_bilm."
+    ours = {key.removeprefix(inside): state.pop(key) for key in list(state) if key.startswith(inside)}
+    state.update((prefix + entry.name, entry.content(ours)) for entry in _table(module))
+
+
+def _to_our_names(
+    module: nn.Module,
+    state: dict[str, Any],
+    prefix: str,
+    metadata: Mapping[str, Any],
+    strict: bool,
+    missing: list[str],
+    unexpected: list[str],
+    errors: list[str],
+) -> None:
+    """Before `load_state_dict`: the other way round. What is missing or does not fit stays as it is."""
+    assert isinstance(module, _ElmoBiLm)
+    ours = {key: tensor.detach().clone() for key, tensor in module._bilm.state_dict().items()}
+    for entry in _table(module):
+        content = state.pop(prefix + entry.name, None)
+        if content is None:
+            missing.append(prefix + entry.name)
+        elif tuple(content.shape) != entry.shape:
+            errors.append(
+                f"size mismatch for {prefix}{entry.name}: found {list(content.shape)}, "
+                f"the model has {list(entry.shape)}."
+            )
+        else:
+            entry.fill(ours, content)
+    state.update((f"{prefix}_bilm.{key}", tensor) for key, tensor in ours.items())

@@ -1,0 +1,56 @@
+"""ELMoForManyLangs' `Embedder`.
+
+from elmokit.compat.many_langs import Embedder      # was: from elmoformanylangs import Embedder
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elmokit.embedder import load
+from elmokit.errors import ConfigError
+from elmokit.sentence import Floats
+from elmokit.text.tokens import refuse_bare_string
+
+_AVERAGE, _ALL = -1, -2
+
+
+class Embedder:
+    """Vectors of tokenised sentences, each what the original gives for it as its first.
+
+    The original carries state over batches that it shuffles, so that no two of its runs agree; here a
+    sentence's vectors depend on the sentence alone.
+
+    Args:
+        model_dir: a folder as the original has it, a zip of one, or any other model.
+        batch_size: kept for old programs; batches are made by length.
+    """
+
+    def __init__(self, model_dir: str | Path, batch_size: int = 64) -> None:
+        self.model_dir = model_dir
+        self.batch_size = batch_size
+        self._embedder = load(model_dir)
+
+    def sents2elmo(self, sents: Sequence[Sequence[str]], output_layer: int = -1) -> list[Floats]:
+        """The vectors of each sentence.
+
+        Args:
+            sents: tokens of each sentence.
+            output_layer: -1 for the average of all layers (T, 2P), -2 for all of them (L+1, T, 2P), or the
+                number of one (T, 2P), 0 being the token layer.
+
+        Raises:
+            ConfigError: there is no such layer, or a sentence is a string.
+        """
+        for sentence in (sents, *sents):
+            refuse_bare_string(sentence)  # type: ignore[arg-type]
+        if not _ALL <= output_layer < self._embedder.num_layers:
+            raise ConfigError(
+                f"output_layer is {output_layer}; it takes -2 (all), -1 (average) "
+                f"or 0 to {self._embedder.num_layers - 1}"
+            )
+        layers = [sentence.layers for sentence in self._embedder.embed(list(sents))]
+        if output_layer == _ALL:
+            return layers
+        if output_layer == _AVERAGE:
+            return [all_layers.mean(axis=0) for all_layers in layers]
+        return [all_layers[output_layer] for all_layers in layers]
