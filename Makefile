@@ -26,9 +26,15 @@ test: lint
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/parity.py
+	$(BIN)/python benchmarks/parity_allennlp_api.py
+	$(BIN)/python benchmarks/parity_many_langs.py
+	$(BIN)/python benchmarks/parity_tf_checkpoint.py
+	$(BIN)/python benchmarks/parity_simple_elmo.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/tokenizer.py
+	$(BIN)/python benchmarks/prepare.py
+	$(BIN)/python benchmarks/prepare.py --synthetic --megabytes 250
 	$(BIN)/python benchmarks/embed.py
 
 clean:

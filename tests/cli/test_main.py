@@ -14,7 +14,17 @@ def test_version(run):
 def test_help_names_the_commands(run):
     shown = run("--help")
     assert shown.exit_code == 0
-    for command in ("embed", "info", "convert", "neighbours", "doctor"):
+    for command in (
+        "embed",
+        "info",
+        "convert",
+        "neighbours",
+        "doctor",
+        "perplexity",
+        "score",
+        "fill",
+        "generate",
+    ):
         assert f"\n  {command} " in shown.stdout
         assert run(command, "--help").exit_code == 0
 

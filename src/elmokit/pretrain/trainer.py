@@ -7,6 +7,7 @@ rest: a run that was killed goes on to the same losses as one that was not.
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,11 +165,21 @@ class Trainer:
     def run(self, report: Callable[[Status], None], stopped: Callable[[], bool] = lambda: False) -> bool:
         """Train until the budget is used up (True) or `stopped` says so (False); then write a checkpoint."""
         self._restore()
-        metrics = Metrics(self._folder, self.position.step) if self._processes.leads else None
-        began, before, tokens_before = time.monotonic(), self.position.seconds, self.position.tokens
-        saved = began
         if self.position.step == 0:
             self._save()
+        with ExitStack() as stack:
+            metrics = None
+            if self._processes.leads:
+                metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
+            self._loop(metrics, report, stopped)
+        self._save()
+        return self.progress >= 1
+
+    def _loop(
+        self, metrics: Metrics | None, report: Callable[[Status], None], stopped: Callable[[], bool]
+    ) -> None:
+        began, before, tokens_before = time.monotonic(), self.position.seconds, self.position.tokens
+        saved = began
         while self.progress < 1 and not self._processes.from_leader(float(stopped())):
             loss = self._train_step()
             if loss is None:
@@ -184,10 +195,6 @@ class Trainer:
             speed = (self.position.tokens - tokens_before) / elapsed
             report(Status(self.position, self.progress, self.recipe.softmax, loss, speed))
         self.position.seconds = self._processes.from_leader(before + time.monotonic() - began)
-        self._save()
-        if metrics is not None:
-            metrics.close()
-        return self.progress >= 1
 
     def _train_step(self) -> float | None:
         """One step; its loss, or None when it went wrong, and then nothing was changed."""
@@ -293,7 +300,7 @@ class Trainer:
         kept = self._checkpoints.load()
         if kept is None:
             return
-        differences = Recipe.from_dict(kept["recipe"]).differences(self.recipe)
+        differences = self.recipe.differences(Recipe.from_dict(kept["recipe"]))
         if kept["corpus"] != self.corpus.fingerprint:
             differences.append("the corpus is another")
         if differences:

@@ -1,0 +1,77 @@
+"""What training must be able to learn, and what it must not."""
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from elmokit.pretrain.network import TrainingNetwork
+from elmokit.pretrain.recipe import Recipe
+from elmokit.pretrain.windows import Window, Windows
+from elmokit.type_vectors import encoder_inputs
+from tests.training import CONFIG, RECIPE, make_trainer, prepare
+
+NUM_WORDS, LENGTH = 20, 6
+
+
+def random_text(number, seed):
+    """Sentences of one length, their words independent and equally likely."""
+    choose = random.Random(seed).choice
+    words = [f"w{chr(97 + i)}" for i in range(NUM_WORDS)]
+    return [" ".join(choose(words) for _ in range(LENGTH)) for _ in range(number)]
+
+
+def test_two_hundred_sentences_are_learnt_by_heart(tmp_path):
+    text = random_text(200, 0)
+    corpus = prepare(tmp_path / "text", text, heldout=text)
+    changes = {"dropout": 0.0, "reset": 1.0, "learning_rate": 0.02, "batch": 20, "unroll": 7}
+    recipe = Recipe(
+        **{**RECIPE.__dict__, **changes, "model": replace(CONFIG, cell_dim=64, projection_dim=32)}
+    )
+    trainer = make_trainer(corpus, tmp_path / "run", recipe, epochs=40)
+    trainer.run(lambda _: None)
+    found = trainer.evaluate()
+    assert found.forward < 5
+    assert found.backward < 5
+
+
+class LeakyWindows(Windows):
+    """The classic mistake: the input is the target."""
+
+    def __call__(self, step, rows=slice(None)):
+        window = super().__call__(step, rows)
+        types, inputs = np.unique(window.targets, return_inverse=True)
+        return Window(types, inputs.reshape(window.targets.shape), window.targets, window.starts)
+
+
+def held_out_loss(trainer, windows_class):
+    """Of the training objective, on text that was not trained on."""
+    trainer._windows = windows_class(
+        trainer.corpus.train, rows=4, steps=7, order="document", seed=trainer.recipe.seed
+    )
+    trainer.run(lambda _: None)
+    to_inputs = encoder_inputs(CONFIG, trainer.corpus.vocabulary, None)
+    network = TrainingNetwork(
+        trainer.model, trainer.table, trainer.recipe, lambda types: to_inputs(trainer.corpus.spellings(types))
+    )
+    windows = windows_class(trainer.corpus.heldout, rows=4, steps=7, order="document", seed=1)
+    state, losses = trainer.model.start(4), []
+    for step in range(windows.per_pass):
+        result = network.step(windows(step), state, step)
+        state = result.state
+        losses.append((result.forward + result.backward) / 2)
+    return np.mean(losses)
+
+
+@pytest.mark.parametrize(("windows", "leaks"), [(Windows, False), (LeakyWindows, True)])
+def test_random_text_cannot_be_predicted_unless_the_target_leaks(tmp_path, windows, leaks):
+    corpus = prepare(tmp_path / "text", random_text(300, 0), heldout=random_text(300, 1))
+    changes = {"softmax": "full", "dropout": 0.0, "reset": 1.0, "learning_rate": 0.02, "unroll": 7}
+    trainer = make_trainer(corpus, tmp_path / "run", Recipe(**{**RECIPE.__dict__, **changes}), steps=280)
+    loss = held_out_loss(trainer, windows)
+    entropy = LENGTH / (LENGTH + 1) * math.log(NUM_WORDS)  # of a place: where a sentence ends is known
+    assert (loss < 0.9 * entropy) == leaks
+    if not leaks:
+        assert loss < 1.3 * entropy  # it has learnt what there is to learn
