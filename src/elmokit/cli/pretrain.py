@@ -1,5 +1,6 @@
 """`elmokit pretrain`: raw text in, a model folder out."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ _SETTINGS = ("batch", "unroll", "order", "softmax", "negatives", "learning_rate"
 @click.option("--learning-rate", type=float, help="Its peak.")
 @click.option("--dropout", type=float)
 @click.option("--seed", type=int)
+@click.option("--hdf5", is_flag=True, help="Also write it as AllenNLP and bilm-tf read it.  [with paper]")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, …, or auto.")
 @corpus_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes that prepare.  [default: the cores]")
@@ -54,6 +56,7 @@ def pretrain(
     resume: bool,
     start: str | None,
     old_text: str | None,
+    hdf5: bool,
     device: str,
     workers: int | None,
     quiet: bool,
@@ -82,9 +85,10 @@ def pretrain(
         resume=resume,
         workers=workers,
         device=device,
-        hdf5=recipe == "paper",
+        hdf5=hdf5 or recipe == "paper",
         command=shlex.join(["elmokit", *sys.argv[1:]]),
     )
+    quiet = quiet or os.environ.get("RANK", "0") != "0"  # of several processes one speaks
     with _display(shown=not quiet) as (report, say):
         evaluations = run_pretraining(run, report, say)
     if evaluations is None:

@@ -24,6 +24,9 @@ _this_thread = threading.local()
 @contextmanager
 def whole_pieces() -> Iterator[None]:
     """Within it torch has only this thread for what this thread asks; `side_by_side` still uses them all."""
+    if hasattr(_this_thread, "available"):  # within another one
+        yield
+        return
     before = torch.get_num_threads()
     _this_thread.available = before
     torch.set_num_threads(1)

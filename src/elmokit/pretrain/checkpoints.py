@@ -61,8 +61,8 @@ class Checkpoints:
             content: dict[str, Any] = torch.load(found[-1], map_location="cpu", weights_only=True)
         except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise DataError(
-                f"the checkpoint {found[-1]} is damaged, or none of elmokit's; remove it to go on from the one "
-                "before it"
+                f"the checkpoint {found[-1]} is damaged, or none of elmokit's; remove it, to go on from the "
+                "one before it"
             ) from error
         return content
 

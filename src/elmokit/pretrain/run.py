@@ -78,7 +78,8 @@ def pretrain(
         say: told, in words, of what happens.
 
     Returns:
-        The perplexities at the end, or None when it was interrupted, and can be resumed.
+        The perplexities at the end (to the leading process), or None when it was interrupted, and can be
+        resumed.
     """
     keep_freed_memory()
     torch.set_flush_denormal(True)
@@ -119,7 +120,7 @@ def pretrain(
         if not trainer.run(report, stopped):
             return None
     if not processes.leads:
-        return None
+        return []
     after = _evaluate(run, model, table, corpus)
     evaluations = [Evaluation(text, before[text] if before else None, found) for text, found in after.items()]
     _write(run, trainer, evaluations, say)

@@ -17,6 +17,7 @@ from elmokit.errors import ConfigError, TrainingError
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LayerState
 from elmokit.model.precision import Precision
+from elmokit.model.threads import whole_pieces
 from elmokit.pretrain.checkpoints import Checkpoints
 from elmokit.pretrain.metrics import Metrics
 from elmokit.pretrain.network import TrainingNetwork
@@ -34,7 +35,7 @@ _EVALUATION_SHARE = 0.05  # of the time, at most
 _EVALUATED_TOKENS = 10_000  # of the held-out text
 _CHECKPOINT_SECONDS = 600
 _USUAL_OVER = 50  # steps over which the usual loss is averaged
-_EXPLODED = 1.5  # times the usual loss
+_EXPLODED = 2.0  # above the usual loss, that is more than seven times the perplexity
 _MOST_ROLLBACKS = 6
 
 
@@ -171,6 +172,8 @@ class Trainer:
             metrics = None
             if self._processes.leads:
                 metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
+            # Between the pair's work there are short operations only, for which torch's threads would spin.
+            stack.enter_context(whole_pieces())
             self._loop(metrics, report, stopped)
         self._save()
         return self.progress >= 1
@@ -202,9 +205,7 @@ class Trainer:
         result = self._network.step(self._windows(position.step, self._rows), self._state, position.step)
         forward, backward = self._processes.mean([result.forward, result.backward])
         loss = (forward + backward) / 2
-        if (
-            not loss < _EXPLODED * position.usual_loss
-        ):  # so written, a loss that is not a number goes here too
+        if not loss < position.usual_loss + _EXPLODED:  # not a number goes here too
             return None
         gradient = self._processes.sum_gradients(list(self.model.parameters()), result.table)
         rate = position.rate_factor * learning_rate(recipe, position.step, self.progress)

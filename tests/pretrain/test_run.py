@@ -1,0 +1,262 @@
+"""From text to a model folder by the command line, and every way that it can go wrong."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import elmokit
+from elmokit.cli import main
+from elmokit.corpus import PreparedCorpus
+from elmokit.language_model import LanguageModel
+from elmokit.pretrain.metrics import read_metrics
+from tests.training import sentences
+
+RECIPE = """
+batch = 4
+unroll = 5
+negatives = 8
+learning_rate = 0.01
+[model]
+cell_dim = 16
+projection_dim = 8
+[model.encoder]
+filters = [[1, 8], [2, 8]]
+embedding_dim = 4
+max_characters = 12
+"""
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
+    (tmp_path / "heldout.txt").write_text("\n".join(sentences(15, seed=1)) + "\n", encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    return tmp_path
+
+
+def command(folder, *more, out="model", recipe="recipe.toml", source="text.txt"):
+    return [
+        "pretrain",
+        str(folder / source),
+        *("--language", "en", "--lines", "--min-count", "1", "--heldout", str(folder / "heldout.txt")),
+        *("--recipe", str(folder / recipe) if recipe.endswith(".toml") else recipe),
+        *("--out", str(folder / out), "--workers", "1"),
+        *more,
+    ]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def test_text_becomes_a_model(text):
+    result = invoke(*command(text, "--tokens", "800"))
+    assert result.exit_code == 0, result.output
+    out = text / "model"
+    elmo = elmokit.load(out)
+    assert elmo.embed("the old cat sees a river .").layers.shape == (3, 7, 16)
+    assert elmo.tokenizer_spec.language == "en"
+    found = LanguageModel.load(out).perplexity(sentences(15, seed=1))
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert f"| held-out text | after | {found.forward:.1f} | {found.backward:.1f} |" in card
+    assert "elmokit" in card
+    assert "text.txt" in card
+    assert (out / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert [record["step"] for record in read_metrics(out / "training")] == [10, 20, 30, 40]
+    assert "forward" in result.output
+
+
+def test_a_second_run_needs_resume_and_a_finished_one_stays(text):
+    invoke(*command(text, "--tokens", "200"))
+    again = invoke(*command(text, "--tokens", "200"))
+    assert again.exit_code == 1
+    assert "holds a model or a run already; go on with it by --resume" in again.output
+    weights = (text / "model" / "model.safetensors").read_bytes()
+    assert invoke(*command(text, "--tokens", "200", "--resume")).exit_code == 0
+    assert (text / "model" / "model.safetensors").read_bytes() == weights
+    nothing = invoke(*command(text, "--tokens", "200", "--resume", out="other"))
+    assert "holds no run to go on with" in nothing.output
+
+
+def test_a_longer_budget_goes_on(text):
+    invoke(*command(text, "--tokens", "200"))
+    assert invoke(*command(text, "--tokens", "400", "--resume")).exit_code == 0
+    assert [record["step"] for record in read_metrics(text / "model" / "training")] == [10, 20]
+
+
+def test_ctrl_c_saves_and_resume_goes_on(text):
+    script = f"""
+        import os, signal
+        from elmokit.pretrain import trainer
+        steps, step = [], trainer.Trainer._train_step
+        def counted(self):
+            steps.append(1)
+            if len(steps) == 7:
+                os.kill(os.getpid(), signal.SIGINT)
+            return step(self)
+        trainer.Trainer._train_step = counted
+        from elmokit.cli import main
+        main({command(text, "--tokens", "400")!r})
+    """
+    stopped = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    assert "stopping after this step" in stopped.stderr
+    assert "go on by the same command with --resume" in stopped.stderr
+    assert not (text / "model" / "config.json").exists()
+    assert invoke(*command(text, "--tokens", "400", "--resume")).exit_code == 0
+    whole = invoke(*command(text, "--tokens", "400", out="whole"))
+    assert whole.exit_code == 0
+    read = [(text / name / "model.safetensors").read_bytes() for name in ("model", "whole")]
+    assert read[0] == read[1]
+
+
+@pytest.mark.parametrize("softmax", ["adaptive", "full"])
+def test_other_softmaxes_train_and_are_kept(text, softmax):
+    recipe = f'softmax = "{softmax}"\ncutoffs = [5, 10]\n{RECIPE}'
+    (text / "recipe.toml").write_text(recipe, encoding="utf-8")
+    assert invoke(*command(text, "--tokens", "800")).exit_code == 0
+    before, after = (
+        read_metrics(text / "model" / "training")[i][f"{softmax}_loss"]["forward"] for i in (0, -1)
+    )
+    assert after < before
+    model = LanguageModel.load(text / "model")
+    assert len(model.softmax.cutoffs) == (2 if softmax == "adaptive" else 0)
+
+
+def test_the_paper_recipe_writes_what_the_originals_read(text):
+    settings = 'base = "paper"\n' + RECIPE.replace("learning_rate = 0.01\n", "")
+    (text / "paper.toml").write_text(settings, encoding="utf-8")
+    result = invoke(*command(text, "--tokens", "400", "--hdf5", recipe="paper.toml"))
+    assert result.exit_code == 0, result.output
+    ours, theirs = (
+        elmokit.load(text / "model" / name).embed([["the", "cat"]])[0].layers for name in (".", "hdf5")
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert "| optimizer | adagrad |" in (text / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_adaptation_goes_on_from_a_model_and_shows_both_domains(text):
+    invoke(*command(text, "--tokens", "800"))
+    other = text / "other"
+    other.mkdir()
+    lines = ["a young bank knows the green dog ." for _ in range(80)]
+    (other / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    (other / "heldout.txt").write_text("\n".join(lines[:5]), encoding="utf-8")
+    (other / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    given = command(
+        other, "--tokens", "800", "--from", str(text / "model"), "--old-text", str(text / "heldout.txt")
+    )
+    given = [word for word in given if word not in ("--min-count", "1", "--workers")]
+    result = invoke(*given)
+    assert result.exit_code == 0, result.output
+    card = (other / "model" / "README.md").read_text(encoding="utf-8")
+    rows = {
+        tuple(line.split(" | ")[:2]): line.split(" | ") for line in card.splitlines() if "text | " in line
+    }
+    new = [float(rows["| held-out text", when][2]) for when in ("before", "after")]
+    assert new[1] < new[0]
+    assert ("| old text", "before") in rows
+    vocabularies = [(folder / "model" / "vocab.txt").read_bytes() for folder in (text, other)]
+    assert vocabularies[0] == vocabularies[1]
+
+
+def test_a_model_without_softmax_gets_one_first(text):
+    invoke(*command(text, "--tokens", "400"))
+    published = text / "published"
+    assert invoke("convert", str(text / "model"), str(published), "--format", "hdf5").exit_code == 0
+    (published / "softmax_weights.hdf5").unlink()
+    (published / "vocab.txt").unlink()
+    result = invoke(*command(text, "--tokens", "600", "--from", str(published), out="adapted"))
+    assert result.exit_code == 0, result.output
+    assert "has no softmax: one is fitted first" in result.output
+    adapted = LanguageModel.load(text / "adapted").perplexity(sentences(15, seed=1))
+    assert adapted.mean < 20
+    assert (text / "adapted" / "training" / "softmax" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "text.txt").write_text(""), "the corpus is empty"),
+        (lambda folder: (folder / "text.txt").write_bytes(b"\x7fELF\0\0\1"), "NUL byte"),
+        (
+            lambda folder: (folder / "text.txt").write_text("one two three\n"),
+            "use more text or a smaller batch",
+        ),
+        (
+            lambda folder: (folder / "recipe.toml").write_text("batchh = 3"),
+            "unknown setting 'batchh'; did you mean",
+        ),
+        (lambda folder: (folder / "recipe.toml").write_text("batch = -3"), "batch must be a whole number"),
+        (lambda folder: (folder / "recipe.toml").write_text("reset = 1.5"), "reset must be from 0 to 1"),
+        (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is no TOML file"),
+        (lambda folder: (folder / "recipe.toml").unlink(), "is none of default, paper and no TOML file"),
+        (
+            lambda folder: (folder / "recipe.toml").write_text('softmax = "adaptive"\nbatch = 4'),
+            "lie beyond the vocabulary",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(text, change, message):
+    change(text)
+    result = invoke(*command(text, "--tokens", "200"))
+    assert result.exit_code == 1
+    assert message in result.output
+    assert not (text / "model" / "config.json").exists()
+
+
+def test_a_vocabulary_needs_its_specials(text):
+    (text / "vocab.txt").write_text("the\ncat\n", encoding="utf-8")
+    given = [
+        word for word in command(text, "--tokens", "200") if word not in ("--min-count", "1", "--workers")
+    ]
+    result = invoke(*given, "--vocabulary", str(text / "vocab.txt"))
+    assert result.exit_code == 1
+    assert "<S>" in result.output
+
+
+def test_resume_with_other_settings_names_them(text):
+    invoke(*command(text, "--tokens", "200"))
+    result = invoke(*command(text, "--tokens", "400", "--resume", "--dropout", "0.4"))
+    assert result.exit_code == 1
+    assert "dropout is 0.4, was 0.1" in result.output
+
+
+def test_two_processes_train_as_one(text):
+    (text / "recipe.toml").write_text("dropout = 0.0\n" + RECIPE, encoding="utf-8")
+    assert invoke(*command(text, "--tokens", "400", out="one")).exit_code == 0
+    run = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
+    script = text / "two.py"
+    script.write_text(
+        f"from elmokit.cli import main\nmain({command(text, '--tokens', '400', out='two')!r})\n"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = [*run[:3], "--standalone", "--nproc_per_node", "2", str(script)]
+    done = subprocess.run(run, check=False, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    one, two = (read_metrics(text / name / "training") for name in ("one", "two"))
+    for a, b in zip(one, two, strict=True):
+        assert a["sampled_loss"] == pytest.approx(b["sampled_loss"], abs=1e-4)
+    found = [
+        LanguageModel.load(text / name).perplexity(sentences(15, seed=1)).mean for name in ("one", "two")
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+def test_a_prepared_corpus_is_taken_as_it_is(text):
+    prepared = invoke(
+        *("prepare", str(text / "text.txt"), "--language", "en", "--lines", "--out", str(text / "corpus"))
+    )
+    assert prepared.exit_code == 0, prepared.output
+    given = ["pretrain", str(text / "corpus"), "--recipe", str(text / "recipe.toml"), "--tokens", "200"]
+    assert invoke(*given, "--out", str(text / "model"), "--quiet").exit_code == 0
+    assert len(elmokit.load(text / "model").bundle.vocabulary) == len(
+        PreparedCorpus(text / "corpus").vocabulary
+    )
