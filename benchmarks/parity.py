@@ -121,26 +121,26 @@ def compare(peer: Peer, config: BiLMConfig, folder: Path) -> dict[str, str | flo
     growing_and_shrinking = [
         (ODD_TEXT * 2)[start : start + size] for start, size in enumerate((3, 9, 2, 12, 1, 5))
     ]
-    in_batch = [_whole(sentence) for sentence in ours.embed(together[0])]
+    in_batch = [whole(sentence) for sentence in ours.embed(together[0])]
     return {
         "cells, states at a clip": _at_clip(ours.bundle.model, config),
-        "alone": _largest([_whole(ours.embed(one)[0]) for one in alone], theirs.layers(alone, reset=True)),
-        "one batch": _largest(in_batch, theirs.layers(together, reset=True)),
-        "state carried": _largest(
-            [_whole(sentence) for batch in growing_and_shrinking for sentence in stateful.embed(batch)],
+        "alone": largest([whole(ours.embed(one)[0]) for one in alone], theirs.layers(alone, reset=True)),
+        "one batch": largest(in_batch, theirs.layers(together, reset=True)),
+        "state carried": largest(
+            [whole(sentence) for batch in growing_and_shrinking for sentence in stateful.embed(batch)],
             theirs.layers(growing_and_shrinking, reset=False),
         ),
-        "mix": _largest(_mixed(bundle, mix), theirs.mixed(alone, weights, layer_norm=False)),
-        "mix, layer norm": _largest(
+        "mix": largest(_mixed(bundle, mix), theirs.mixed(alone, weights, layer_norm=False)),
+        "mix, layer norm": largest(
             _mixed(bundle, mix_of_normed), theirs.mixed(alone, weights, layer_norm=True)
         ),
-        "… in a batch": _largest(
+        "… in a batch": largest(
             _mixed_in_batch(in_batch, mix_of_normed), theirs.mixed(together, weights, layer_norm=True)
         ),
     }
 
 
-def _whole(sentence: elmokit.Sentence) -> Floats:
+def whole(sentence: elmokit.Sentence) -> Floats:
     """(L+1, T+2, 2P): the sentence's layers between its boundaries'."""
     begin, end = np.split(sentence.boundaries, 2, axis=1)
     return np.concatenate([begin, sentence.layers, end], axis=1)
@@ -175,7 +175,7 @@ def _at_clip(model: BiLM, config: BiLMConfig) -> str:
     return f"{cells.float().mean():.1%}, {states.float().mean():.1%}"
 
 
-def _largest(ours: Sequence[Floats], theirs: Sequence[Floats]) -> float:
+def largest(ours: Sequence[Floats], theirs: Sequence[Floats]) -> float:
     """The largest difference of any number; shapes must be the same."""
     pairs = list(zip(ours, theirs, strict=True))
     assert all(a.shape == b.shape for a, b in pairs), [(a.shape, b.shape) for a, b in pairs]

@@ -2,10 +2,10 @@
 
     python benchmarks/pretrain.py
 
-* ours: `elmokit.pretrain`, as `elmokit pretrain` runs it: all of a step, reading, gradients, clipping, update.
-* plain: torch's own `nn.LSTM(proj_size=…)`, the character CNN on every token, the same sampled softmax, autograd,
-  `torch.optim.AdamW` on all parameters; float32, as one would write it from the paper. (It has no clipping of cells,
-  which `nn.LSTM` does not know.)
+* ours: `elmokit.pretrain`, as `elmokit pretrain` runs it: reading, gradients, clipping, update.
+* plain: torch's own `nn.LSTM(proj_size=…)`, the character CNN on every token, the same sampled softmax,
+  autograd, `torch.optim.AdamW` on all parameters; float32, as one would write it from the paper. (It has no
+  clipping of cells, which `nn.LSTM` does not know.)
 * peak: products alone, at the best rate that a matrix product reaches on this machine in the same run.
 
 Both train on the same windows of English Wikipedia, in turns, each in a process of its own.
@@ -140,7 +140,7 @@ class Plain(nn.Module):
         loss.backward()
         nn.utils.clip_grad_norm_(self.parameters(), 1.0)
         self.optimizer.step()
-        return float(loss)
+        return loss.item()
 
 
 def worker(connection: Connection, kind: type[Ours] | type[Plain], folder: str, batch: int) -> None:
@@ -159,7 +159,7 @@ def worker(connection: Connection, kind: type[Ours] | type[Plain], folder: str, 
 
 
 def flop_per_token(corpus: PreparedCorpus, batch: int) -> float:
-    """Products of one token in both directions, forward and backward (3 × forward), in floating-point operations."""
+    """Additions and products of one token in both directions, forward and back (3 × forward)."""
     cell, dim = CONFIG.cell_dim, CONFIG.projection_dim
     lstm = 2 * CONFIG.num_layers * 2 * (9 * cell * dim)
     softmax = 2 * 2 * 4096 * dim
@@ -180,9 +180,7 @@ def wikipedia(folder: Path, characters: int) -> PreparedCorpus:
 
 def main() -> None:
     """Measure, print, and write benchmarks/results/pretrain.json."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--steps", type=int, default=4, help="of each system in a round")
