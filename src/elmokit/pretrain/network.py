@@ -104,9 +104,10 @@ class TrainingNetwork:
             step: the number of the step, from which all random numbers follow.
         """
         inputs = self._encoder_inputs(window.types)
+        # Every other type: ids go by frequency, so that a first half would have the short words.
         halves = self._threads.map(self._encode, [[part[h::2] for part in inputs] for h in range(2)])
-        order = torch.cat([torch.arange(h, len(window.types), 2) for h in range(2)]).argsort()
-        x = torch.cat([half.detach() for half in halves])[order.to(self._device)]  # (U, P)
+        x = halves[0].new_empty(len(window.types), halves[0].shape[1])  # (U, P)
+        x[0::2], x[1::2] = (half.detach() for half in halves)
         resets = self._resets(window, step)
         results = self._threads.map(
             lambda direction: self._run_direction(direction, x, window, state, resets, step), range(2)

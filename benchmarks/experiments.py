@@ -1,0 +1,91 @@
+"""Train for some minutes with other settings, and add a line to a table: what is best in the same time?
+
+    python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [setting=value …]
+
+CORPUS is a folder that `elmokit prepare` made. Settings are those of a recipe, of its model (cell_dim=512) or of
+its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. The line goes to benchmarks/results/experiments.md.
+"""
+
+import argparse
+import tempfile
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+from elmokit.model import BiLMConfig
+from elmokit.pretrain import Budget, Recipe, Run, pretrain, read_recipe
+from elmokit.pretrain.metrics import read_metrics
+
+TABLE = Path(__file__).parent / "results" / "experiments.md"
+HEADER = (
+    "| corpus | minutes | settings | steps | tokens | tokens/s | forward | backward | bits per character |\n"
+    "|---|---|---|---|---|---|---|---|---|\n"
+)
+
+
+def changed(recipe: str, settings: list[str]) -> Recipe:
+    """The recipe with these settings."""
+    names = {field.name for field in fields(BiLMConfig)}
+    given = (
+        tomllib.loads(Path(recipe).read_text(encoding="utf-8"))
+        if recipe.endswith(".toml")
+        else {"base": recipe}
+    )
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        table = given
+        *path, last = (f"model.{name}" if name.split(".")[0] in names else name).split(".")
+        for part in path:
+            table = table.setdefault(part, {})
+        table[last] = tomllib.loads(f"value = {value}")["value"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "recipe.toml")
+        path.write_text(_toml(given), encoding="utf-8")
+        return read_recipe(str(path))
+
+
+def _toml(table: dict[str, object], prefix: str = "") -> str:
+    """Numbers, strings, switches, lists and tables as TOML."""
+    lines, tables = [], []
+    for name, value in table.items():
+        if isinstance(value, dict):
+            tables.append(f"[{prefix}{name}]\n{_toml(value, f'{prefix}{name}.')}")
+        else:
+            shown = str(value).lower() if isinstance(value, bool) else repr(value).replace("'", '"')
+            lines.append(f"{name} = {shown}")
+    return "\n".join([*lines, *tables]) + "\n"
+
+
+def main() -> None:
+    """Train, measure, add the line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--recipe", default="default")
+    parser.add_argument("settings", nargs="*", metavar="setting=value")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(
+            sources=[arguments.corpus],
+            out=Path(folder) / "model",
+            settings=None,
+            recipe=changed(arguments.recipe, arguments.settings),
+            budget=Budget(minutes=arguments.minutes),
+        )
+        evaluations = pretrain(run, say=print)
+        if not evaluations:
+            return
+        found, last = evaluations[0].after, read_metrics(run.out / "training")[-1]
+    what = " ".join([Path(arguments.recipe).stem, *arguments.settings])
+    line = (
+        f"| {arguments.corpus.name} | {arguments.minutes:g} | {what} | {last['step']:,} | {last['tokens']:,} "
+        f"| {last['tokens'] / last['seconds']:,.0f} | {found.forward:.1f} | {found.backward:.1f} "
+        f"| {found.bits_per_character:.3f} |\n"
+    )
+    before = TABLE.read_text(encoding="utf-8") if TABLE.exists() else HEADER
+    TABLE.write_text(before + line, encoding="utf-8")
+    print(line)
+
+
+if __name__ == "__main__":
+    main()
