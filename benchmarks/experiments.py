@@ -2,8 +2,9 @@
 
     python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [setting=value …]
 
-CORPUS is a folder that `elmokit prepare` made. Settings are those of a recipe, of its model (cell_dim=512) or of
-its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. The line goes to benchmarks/results/experiments.md.
+CORPUS is a folder that `elmokit prepare` made. Settings are those of a recipe, of its model (cell_dim=512) or
+of its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. The line goes to
+benchmarks/results/experiments.md.
 """
 
 import argparse

@@ -7,11 +7,21 @@ from typing import Any
 
 import click
 
+from elmokit.cli.compare import compare
 from elmokit.cli.convert import convert
 from elmokit.cli.doctor import doctor
 from elmokit.cli.embed import embed
+from elmokit.cli.evaluate import evaluate
+from elmokit.cli.fill import fill
+from elmokit.cli.generate import generate
 from elmokit.cli.info import info
 from elmokit.cli.neighbours import neighbours
+from elmokit.cli.perplexity import perplexity
+from elmokit.cli.predict import predict
+from elmokit.cli.prepare import prepare
+from elmokit.cli.pretrain import pretrain
+from elmokit.cli.score import score
+from elmokit.cli.train import train
 from elmokit.errors import ElmoError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -40,5 +50,21 @@ def main(verbose: bool) -> None:
     """ELMo for today: context-dependent word vectors, exact and fast on a plain CPU."""
 
 
-for _command in (embed, info, convert, neighbours, doctor):
+for _command in (
+    embed,
+    info,
+    convert,
+    neighbours,
+    doctor,
+    prepare,
+    pretrain,
+    perplexity,
+    score,
+    fill,
+    generate,
+    train,
+    predict,
+    evaluate,
+    compare,
+):
     main.add_command(_command)
