@@ -1,0 +1,68 @@
+"""One interface over sources of token vectors: ELMo, static vectors, BERT's family, characters."""
+
+from pathlib import Path
+
+from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder
+from elmokit.encoders.cache import CachedEncoder
+from elmokit.encoders.characters import CharacterEncoder
+from elmokit.encoders.elmo import ElmoEncoder
+from elmokit.encoders.static import StaticEncoder
+from elmokit.errors import ConfigError
+
+__all__ = [
+    "CachedEncoder",
+    "CharacterEncoder",
+    "ElmoEncoder",
+    "Encoder",
+    "LayeredModule",
+    "Sentences",
+    "StaticEncoder",
+    "TunableEncoder",
+    "open_encoder",
+    "open_encoders",
+]
+
+_STATIC = ("glove", "word2vec", "fasttext")
+
+
+def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
+    """Open one encoder.
+
+    Args:
+        spec: "en" or whatever `elmokit.load` opens (also "elmo:…"); "glove:FILE" (also "word2vec:" and
+            "fasttext:") for static vectors, text or binary; "bert:FOLDER" or "bert-mean:FOLDER" for a
+            BERT-family model, a word being its first piece or the mean of its pieces; "chars" for characters
+            alone.
+        device: where ELMo and BERT work.
+
+    Raises:
+        ConfigError: there is no such kind.
+        ElmoError: the file or folder cannot be opened.
+    """
+    kind, _, path = spec.partition(":")
+    if spec == "chars":
+        return CharacterEncoder()
+    if kind in _STATIC:
+        return StaticEncoder.open(path)
+    if kind in ("bert", "bert-mean"):
+        from elmokit.encoders.bert import BertEncoder
+
+        return BertEncoder.open(path, pooling="mean" if kind == "bert-mean" else "first", device=device)
+    if path and kind != "elmo" and not Path(spec).exists():
+        known = ", ".join(("elmo", *_STATIC, "bert", "bert-mean"))
+        raise ConfigError(
+            f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, or chars"
+        )
+    return ElmoEncoder.open(path if kind == "elmo" else spec, device=device)
+
+
+def open_encoders(spec: str, *, device: str = "cpu") -> list[Encoder]:
+    """Open the encoders of "glove:FILE+chars+en", whose vectors a task joins after each one's own mix.
+
+    Raises:
+        ConfigError: a part is empty or stands there twice.
+    """
+    parts = spec.split("+")
+    if not all(parts) or len(set(parts)) < len(parts):
+        raise ConfigError(f"encoder {spec!r}: expected different parts joined by '+', such as glove:FILE+en")
+    return [open_encoder(part, device=device) for part in parts]

@@ -1,0 +1,90 @@
+"""ELMo as an encoder: frozen through the `Embedder`, which is fast; trained through the `BiLM` itself."""
+
+import json
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.embedder import Embedder, load
+from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
+from elmokit.formats import ModelBundle
+from elmokit.formats.load import UNRECORDED
+from elmokit.text import TokenizerSpec
+from elmokit.type_vectors import encoder_inputs
+
+
+class ElmoEncoder:
+    """Any model that `elmokit.load` opens; see `Encoder`."""
+
+    contextual = True
+    pretrained = True
+
+    def __init__(self, embedder: Embedder, spec: str) -> None:
+        self.embedder = embedder
+        self.spec = spec
+        self.dim = embedder.dim
+        self.num_layers = embedder.num_layers
+
+    @classmethod
+    def open(cls, spec: str, *, device: str = "cpu") -> "ElmoEncoder":
+        """Load a model: a folder, an options file, a zip, or a bundled name."""
+        path = Path(spec)
+        return cls(load(spec, device=device), str(path.resolve()) if path.exists() else spec)
+
+    @property
+    def tokenizer(self) -> TokenizerSpec | None:
+        """The model's own, where its files tell."""
+        spec = self.embedder.tokenizer_spec
+        return None if spec == UNRECORDED else spec
+
+    @cached_property
+    def module(self) -> "TunableElmo":
+        """The model itself, to be trained with the task."""
+        return TunableElmo(self.embedder.bundle)
+
+    def encode(self, sentences: Sentences) -> list[Tensor]:
+        """(L, T, D) for each sentence."""
+        return [sentence.to_torch() for sentence in self.embedder.stream(sentences)]
+
+    def fingerprint(self) -> str:
+        """Of sizes and weights."""
+        model = self.embedder.model
+        sizes = json.dumps(model.config.to_dict()).encode()
+        return fingerprint_of(chain([sizes], weight_bytes(model)))
+
+    def save(self, folder: Path) -> str:
+        """Write the model, tuned or not, as an elmokit folder."""
+        self.embedder.save(folder)
+        return str(folder)
+
+
+class TunableElmo(LayeredModule):
+    """A biLM whose vectors carry gradients. Stage 0 is the token encoder, stage l the l-th LSTM layer."""
+
+    def __init__(self, bundle: ModelBundle) -> None:
+        super().__init__()
+        self.bilm = bundle.model
+        self._begin, self._end = bundle.boundaries
+        self._inputs = encoder_inputs(bundle.model.config, bundle.vocabulary, bundle.lexicon)
+
+    def forward(self, sentences: Sentences) -> Tensor:
+        """(L, S, D), the sentences' boundaries left out."""
+        device = next(self.bilm.parameters()).device
+        tokens = [token for sentence in sentences for token in (self._begin, *sentence, self._end)]
+        types = {token: row for row, token in enumerate(dict.fromkeys(tokens))}
+        vectors = self.bilm.encoder(*(ids.to(device) for ids in self._inputs(list(types))))  # (U, P)
+        rows = torch.tensor([types[token] for token in tokens], device=device)
+        lengths = torch.tensor([len(sentence) + 2 for sentence in sentences])
+        layers: Tensor = self.bilm(vectors[rows], lengths)[0]  # (L, S + 2B, D)
+        ends = lengths.cumsum(0)
+        inside = torch.ones(len(tokens), dtype=torch.bool)
+        inside[ends - 1] = False
+        inside[ends - lengths] = False
+        return layers[:, inside.to(device)]
+
+    def stages(self) -> list[list[nn.Parameter]]:
+        """Token encoder, then each LSTM layer."""
+        return [list(part.parameters()) for part in (self.bilm.encoder, *self.bilm.layers)]

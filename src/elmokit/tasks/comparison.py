@@ -1,0 +1,241 @@
+"""The same head on one encoder after another: what each brings, and what it costs."""
+
+import json
+import multiprocessing
+import re
+import shutil
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from elmokit.encoders import TunableEncoder
+from elmokit.errors import DataError, ElmoError
+from elmokit.tasks.dataset import read_data
+from elmokit.tasks.examples import Task
+from elmokit.tasks.model import TaskModel
+from elmokit.tasks.pictures import new_figure
+from elmokit.tasks.settings import Settings
+from elmokit.tasks.training import train
+from elmokit.text.tokenizers import make_word_cutter
+
+_MEASURED = "measured.json"
+_MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, measured in a process of its own.
+
+    Attributes:
+        score: the main score on dev.
+        values: all scores on dev.
+        trained: parameters that were trained.
+        encoder: parameters of the pretrained networks; a table of static vectors counts as none.
+        training: milliseconds for 1,000 tokens in an epoch, with cached vectors where the encoder is frozen.
+        use: milliseconds for 1,000 tokens of dev, from tokens to labels.
+        memory: most memory in use at any time, in megabytes.
+    """
+
+    score: float
+    values: dict[str, float]
+    trained: int
+    encoder: int
+    training: float
+    use: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All runs with one encoder."""
+
+    encoder: str
+    metric: str
+    runs: list[Run]
+
+    @property
+    def name(self) -> str:
+        """The encoder without the folders of its files."""
+        return "+".join(_short(part) for part in self.encoder.split("+"))
+
+    @property
+    def score(self) -> float:
+        """Mean of the seeds."""
+        return statistics.fmean(run.score for run in self.runs)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the seeds."""
+        return statistics.stdev(run.score for run in self.runs) if len(self.runs) > 1 else 0.0
+
+    def mean(self, quantity: str) -> float:
+        """Mean over the runs of one of their numbers."""
+        return statistics.fmean(getattr(run, quantity) for run in self.runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self) | {"score": self.score, "deviation": self.deviation}
+
+
+def compare(
+    task: Task,
+    source: str | Path,
+    encoders: Sequence[str],
+    *,
+    out: str | Path,
+    seeds: int = 3,
+    settings: Settings | None = None,
+    dev: str | Path | None = None,
+    format: str | None = None,
+    tokenizer: str | None = None,
+    allow_unseen: bool = False,
+    resume: bool = False,
+    notice: Callable[[str, Run], None] = lambda name, run: None,
+) -> list[Compared]:
+    """Train the same head on each encoder with each seed, one run after another.
+
+    Args:
+        task: as for `train`, like what else has its name there.
+        source: the data.
+        encoders: to compare.
+        out: a folder for all runs.
+        seeds: how many; 1, 2, and so on.
+        settings: of all runs, but for the seed.
+        dev: the dev file.
+        format: of the files.
+        tokenizer: of running text, for all encoders.
+        allow_unseen: let new labels count as errors.
+        resume: go on with a comparison that was interrupted; what is finished is not run again.
+        notice: is told of each run when it is done.
+
+    Raises:
+        DataError: `out` is not empty, or the data cannot be used.
+    """
+    folder = Path(out)
+    if folder.exists() and any(folder.iterdir()) and not resume:
+        raise DataError(f"{folder} is not empty; choose another name, or pass --resume")
+    settings = settings or Settings()
+    results = []
+    for encoder in encoders:
+        runs, metric = [], ""
+        for seed in range(1, seeds + 1):
+            run_folder = folder / f"{_file_name(encoder)}-seed{seed}"
+            arguments = {
+                "task": task, "source": str(source), "encoder": encoder, "out": str(run_folder),
+                "settings": settings.with_seed(seed).to_dict(), "dev": None if dev is None else str(dev),
+                "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
+                "cache": str(folder / "cache"),
+            }  # fmt: skip
+            measured = _finished(run_folder) or _in_own_process(arguments)
+            metric = measured.pop("metric")
+            runs.append(Run(**measured))
+            notice(f"{encoder}, seed {seed}", runs[-1])
+        results.append(Compared(encoder, metric, runs))
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    return results
+
+
+def comparison_text(results: Sequence[Compared]) -> str:
+    """The results as a Markdown table; scores in percent."""
+    lines = [
+        f"| encoder | dev {results[0].metric}, % | parameters trained | of the encoder | "
+        "training, ms per 1,000 tokens | use, ms per 1,000 tokens | peak memory, MB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in results:
+        lines.append(
+            f"| {one.name} | {100 * one.score:.2f} ± {100 * one.deviation:.2f} | "
+            f"{one.mean('trained'):,.0f} | {one.mean('encoder'):,.0f} | {one.mean('training'):.0f} | "
+            f"{one.mean('use'):.0f} | {one.mean('memory'):,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def draw_comparison(results: Sequence[Compared], path: Path) -> None:
+    """Bars of the scores, with their deviations."""
+    figure = new_figure(7, 1.5 + 0.5 * len(results))
+    axes = figure.subplots()
+    names = [one.name for one in results]
+    scores, deviations = [100 * one.score for one in results], [100 * one.deviation for one in results]
+    axes.barh(names, scores, xerr=deviations, color="tab:blue", ecolor="black", capsize=3)
+    axes.invert_yaxis()
+    axes.set(xlabel=f"dev {results[0].metric}, %", xlim=(max(0, min(scores) - 15), 100))
+    figure.savefig(path, dpi=120)
+
+
+def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run in a fresh process, so that its memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1, initializer=_leave_interrupts) as pool:
+        return pool.apply(_measure, (arguments,))
+
+
+def _leave_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+
+
+def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Train, use, and say what it took; runs in the child."""
+    settings = Settings.from_dict(arguments["settings"])
+    out = Path(arguments["out"])
+    shutil.rmtree(out, ignore_errors=True)
+    try:
+        found = train(**arguments | {"settings": settings})
+        model = TaskModel.load(out)
+        data = read_data(
+            arguments["source"], arguments["task"], cut=make_word_cutter(model.config.tokenizer),
+            dev=arguments["dev"], format=arguments["format"],
+        )  # fmt: skip
+    except ElmoError as error:  # some of them cannot travel between processes
+        raise ElmoError(str(error)) from None
+    sentences = [example.tokens for example in data.dev]
+    began = time.perf_counter()
+    model.decide(sentences)
+    use = time.perf_counter() - began
+    epochs = [entry["seconds"] for entry in found.history]
+    networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
+    measured = {
+        "metric": found.scores.main,
+        "score": found.scores.value,
+        "values": found.scores.values,
+        "trained": sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),
+        "encoder": sum(weight.numel() for network in networks for weight in network.parameters()),
+        "training": 1e6 * statistics.fmean(epochs) / found.tokens,
+        "use": 1e6 * use / max(1, sum(map(len, sentences))),
+        "memory": peak_memory() / _MEGABYTE,
+    }
+    (out / _MEASURED).write_text(json.dumps(measured, indent=2), encoding="utf-8")
+    return measured
+
+
+def peak_memory() -> float:
+    """The most memory that this process has had, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent had when this process was made
+        lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+        return 1024 * float(lines["VmHWM"].split()[0])
+    import resource  # which Windows does not have
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def _finished(folder: Path) -> dict[str, Any] | None:
+    path = folder / _MEASURED
+    if not path.exists():
+        return None
+    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return measured
+
+
+def _short(part: str) -> str:
+    kind, _, path = part.rpartition(":")
+    return f"{kind}:{Path(path).name}" if kind else Path(path).name
+
+
+def _file_name(encoder: str) -> str:
+    return re.sub(r"[^\w.+-]+", "_", "+".join(_short(part) for part in encoder.split("+")))

@@ -1,0 +1,146 @@
+"""A linear-chain conditional random field over packed batches (Lafferty et al. 2001).
+
+    score(y) = Σ_t emission_t(y_t) + Σ_t transition(y_{t-1}, y_t),   y_0 = y_{T+1} = the sentence's boundary
+    log p(y) = score(y) - log Z,   Z = Σ_y exp score(y)
+
+Shapes: S tokens of a batch laid out one sentence after another, b sentences running at a step, K tags.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.model import Packing
+
+_FORBIDDEN = -1e4  # finite, so that no gradient is infinity times zero
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """The sums of forward-backward for a batch; see `CRF.beliefs`.
+
+    Attributes:
+        emissions: (S, K).
+        transitions: (K, K).
+        alpha: (S, K) of all that precedes a token, and itself.
+        beta: (S, K) of all that follows it.
+        log_z: (S,) of the token's sentence.
+    """
+
+    emissions: Tensor
+    transitions: Tensor
+    alpha: Tensor
+    beta: Tensor
+    log_z: Tensor
+
+    def of_tokens(self) -> Tensor:
+        """p(y_t = k) for every token and tag, (S, K)."""
+        return (self.alpha + self.beta - self.log_z[:, None]).exp().clamp(max=1.0)
+
+    def of_run(self, start: int, tags: list[int]) -> float:
+        """The probability of exactly these tags from token `start` of the batch on, all of one sentence."""
+        places = torch.arange(start + 1, start + len(tags))
+        inside = self.emissions[places, tags[1:]].sum() + self.transitions[tags[:-1], tags[1:]].sum()
+        end = start + len(tags) - 1
+        log_p = self.alpha[start, tags[0]] + inside + self.beta[end, tags[-1]] - self.log_z[start]
+        return min(1.0, log_p.exp().item())  # rounding may bring it a little above
+
+
+class CRF(nn.Module):
+    """Transition scores, those of steps that may not be taken fixed at minus (almost) infinity.
+
+    Args:
+        legal: (K + 1, K + 1) bool, whether tag j may follow tag i; the last row and column are the boundary.
+    """
+
+    legal: Tensor
+
+    def __init__(self, legal: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("legal", legal, persistent=False)
+        self.weight = nn.Parameter(torch.zeros(legal.shape))
+
+    def loss(self, emissions: Tensor, tags: Tensor, packing: Packing) -> Tensor:
+        """-Σ log p(y) over the sentences of the batch.
+
+        Args:
+            emissions: (S, K).
+            tags: (S,) the right ones.
+            packing: of the sentences' lengths.
+        """
+        return self._alphas(emissions, packing)[1].sum() - self._path_scores(emissions, tags, packing)
+
+    @torch.no_grad()
+    def best_paths(self, emissions: Tensor, packing: Packing) -> Tensor:
+        """The likeliest tags of each sentence (Viterbi), (S, K) → (S,)."""
+        inner, begin, end = self._parts()
+        steps = torch.split(emissions[packing.index[0].to(emissions.device)], packing.step_sizes)
+        score, pointers = steps[0] + begin, []  # (b, K)
+        scores = [score]
+        for step in steps[1:]:
+            best, pointer = (score[: len(step), :, None] + inner).max(dim=1)  # (b, K) each
+            score = best + step
+            scores.append(score)
+            pointers.append(pointer)
+        tags: list[Tensor] = []
+        following = emissions.new_zeros(0, dtype=torch.long)  # the tags of the sentences that go on
+        back: list[Tensor | None] = [None, *reversed(pointers)]
+        for at_step, origin in zip(reversed(scores), back, strict=True):
+            going_on = following if origin is None else origin.gather(1, following[:, None])[:, 0]
+            ending = (at_step[len(going_on) :] + end).argmax(dim=1)
+            following = torch.cat([going_on, ending])  # (b,)
+            tags.append(following)
+        return torch.cat(tags[::-1])[packing.inverse[0].to(emissions.device)]
+
+    @torch.no_grad()
+    def beliefs(self, emissions: Tensor, packing: Packing) -> "Beliefs":
+        """What the field believes of single tokens and of runs of them, by the forward-backward algorithm."""
+        alpha, log_z = self._alphas(emissions, packing)
+        beta, _ = self._alphas(emissions, packing, direction=1)
+        by_step = torch.cat([log_z[:size] for size in packing.step_sizes])  # (S,) packed
+        return Beliefs(
+            emissions, self._parts()[0], alpha, beta - emissions, by_step[packing.inverse[0].to(log_z.device)]
+        )
+
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Between tags (K, K), from the boundary (K,), to the boundary (K,)."""
+        transitions = self.weight.masked_fill(~self.legal, _FORBIDDEN)
+        return transitions[:-1, :-1], transitions[-1, :-1], transitions[:-1, -1]
+
+    def _alphas(self, emissions: Tensor, packing: Packing, direction: int = 0) -> tuple[Tensor, Tensor]:
+        """The log of the summed exp scores of all paths up to each tag of each token, itself included.
+
+        Returns:
+            (S, K), and log Z (b,) of each sentence with tokens, longest first. Direction 1 reads backward.
+        """
+        inner, begin, end = self._parts()
+        if direction == 1:
+            inner, begin, end = inner.T, end, begin
+        steps = torch.split(emissions[packing.index[direction].to(emissions.device)], packing.step_sizes)
+        alpha = steps[0] + begin  # (b, K)
+        alphas, ended = [alpha], []
+        for step in steps[1:]:
+            ended.append(alpha[len(step) :])
+            alpha = torch.logsumexp(alpha[: len(step), :, None] + inner, dim=1) + step
+            alphas.append(alpha)
+        last = torch.cat([*ended, alpha][::-1])  # (B, K)
+        inverse = packing.inverse[direction].to(emissions.device)
+        return torch.cat(alphas)[inverse], torch.logsumexp(last + end, dim=1)
+
+    def _path_scores(self, emissions: Tensor, tags: Tensor, packing: Packing) -> Tensor:
+        """The scores of the right paths, summed over the batch."""
+        boundary = emissions.shape[1]
+        steps = torch.split(tags[packing.index[0].to(tags.device)], packing.step_sizes)
+        none = tags.new_zeros(0)
+        pairs = [  # each tag and the one it follows
+            torch.stack([tags.new_full((len(steps[0]),), boundary), steps[0]]),
+            *(torch.stack([step[: len(after)], after]) for step, after in pairwise(steps)),
+        ]
+        for step, after in pairwise((*steps, none)):
+            ending = step[len(after) :]
+            pairs.append(torch.stack([ending, torch.full_like(ending, boundary)]))
+        before, after = torch.cat(pairs, dim=1)
+        transitions = self.weight[before, after]
+        return emissions.gather(1, tags[:, None]).sum() + transitions.sum()

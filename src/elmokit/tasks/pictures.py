@@ -1,0 +1,78 @@
+"""Pictures of a training: how it went, what is taken for what, which layers are used. Needs matplotlib."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmokit.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from elmokit.tasks.inputs import LearntMix
+    from elmokit.tasks.metrics import Scores
+
+_WRITTEN_OUT = 12  # up to so many labels a confusion matrix has its numbers in it
+
+
+def new_figure(width: float = 6.0, height: float = 4.0) -> Any:  # noqa: ANN401 (matplotlib has no types here)
+    """An empty figure that needs no screen.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "a picture") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_learning_curve(history: Sequence[dict[str, Any]], main: str, path: Path) -> None:
+    """The training loss and the dev score of each epoch."""
+    figure = new_figure()
+    left = figure.subplots()
+    right = left.twinx()
+    epochs = [entry["epoch"] for entry in history]
+    lines = left.plot(epochs, [entry["loss"] for entry in history], color="tab:blue", label="training loss")
+    scores = [100 * entry["dev"] for entry in history]
+    lines += right.plot(epochs, scores, color="tab:red", marker=".", label=f"dev {main}")
+    left.set(xlabel="epoch", ylabel="training loss")
+    right.set_ylabel(f"dev {main}, %")
+    left.legend(handles=lines, loc="center right")
+    figure.savefig(path, dpi=120)
+
+
+def draw_confusion(scores: "Scores", path: Path) -> None:
+    """What is right (rows) against what was decided (columns), as shares of each row."""
+    labels, counts = scores.labels, scores.confusion
+    size = 2.5 + 0.35 * len(labels)
+    figure = new_figure(size + 1, size)
+    axes = figure.subplots()
+    shares = [[count / max(1, sum(row)) for count in row] for row in counts]
+    image = axes.imshow(shares, vmin=0, vmax=1, cmap="Blues")
+    places = range(len(labels))
+    axes.set_xticks(places, labels, rotation=90)
+    axes.set_yticks(places, labels)
+    axes.set(xlabel="decided", ylabel="right")
+    if len(labels) <= _WRITTEN_OUT:
+        for row in places:
+            for column in places:
+                colour = "white" if shares[row][column] > 0.5 else "black"
+                axes.text(
+                    column, row, counts[row][column], ha="center", va="center", color=colour, fontsize=7
+                )
+    figure.colorbar(image, label="share of the row")
+    figure.savefig(path, dpi=120)
+
+
+def draw_mixes(mixes: Sequence["LearntMix"], path: Path) -> None:
+    """The share of each layer in each learnt mix."""
+    figure = new_figure(6, 1.5 + 0.6 * len(mixes))
+    axes = figure.subplots()
+    names = [f"{Path(mix.encoder).name}, {mix.place} (γ {mix.gamma:.2f})" for mix in mixes]
+    for layer in range(max(len(mix.shares) for mix in mixes)):
+        shares = [mix.shares[layer] if layer < len(mix.shares) else 0.0 for mix in mixes]
+        before = [sum(mix.shares[:layer]) for mix in mixes]
+        axes.barh(names, shares, left=before, label=f"layer {layer}")
+    axes.set(xlabel="share of each layer", xlim=(0, 1))
+    axes.legend(ncols=4, fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,52 @@
+"""The task's own bidirectional LSTM over packed batches."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from elmokit.model import Packing
+
+
+class Hidden(NamedTuple):
+    """What a head reads: (S, D) vectors, (B,) lengths, and how the sentences are packed."""
+
+    vectors: Tensor
+    lengths: Tensor
+    packing: Packing
+
+
+class TaskRNN(nn.Module):
+    """Dropout, LSTM, [h; e], dropout; without a size only [x; e] and dropout.
+
+    Args:
+        input_dim: of x.
+        extra_dim: of e, what is added at the output.
+        size: of each direction; 0 for no LSTM.
+        layers: of the LSTM.
+        dropout: before, between and after.
+    """
+
+    def __init__(self, input_dim: int, extra_dim: int, *, size: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = None
+        if size:
+            between = dropout if layers > 1 else 0.0
+            self.lstm = nn.LSTM(input_dim, size, layers, bidirectional=True, dropout=between)
+            for name, bias in self.lstm.named_parameters():
+                if name.startswith("bias_ih"):  # the forget gate starts open
+                    nn.init.constant_(bias[size : 2 * size], 1.0)
+        self.output_dim = (2 * size or input_dim) + extra_dim
+
+    def forward(self, x: Tensor, extra: Tensor, lengths: Tensor) -> Hidden:
+        """(S, input_dim), (S, extra_dim), (B,) → (S, output_dim)."""
+        packing = Packing.of(lengths)
+        if self.lstm is not None and len(x):
+            index, inverse = packing.index[0].to(x.device), packing.inverse[0].to(x.device)  # (S,)
+            packed = PackedSequence(self.dropout(x)[index], torch.tensor(packing.step_sizes))
+            x = self.lstm(packed)[0].data[inverse]  # (S, 2N)
+        elif self.lstm is not None:
+            x = x.new_zeros(0, 2 * self.lstm.hidden_size)
+        return Hidden(self.dropout(torch.cat([x, extra.to(x.device)], dim=1)), lengths, packing)

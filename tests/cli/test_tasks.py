@@ -1,0 +1,126 @@
+"""`elmokit train`, `predict`, `evaluate` and `compare`."""
+
+import json
+
+import pytest
+
+TEXT = "Ada\tB-PER\nsaw\tO\nNew\tB-LOC\nYork\tI-LOC\n\nAlan\tB-PER\nleft\tO\n"
+QUICK = ("--set", "head.rnn=8", "--set", "head.dropout=0", "--set", "training.learning_rate=0.05")
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ner")
+    for part in ("train", "dev"):
+        (folder / f"{part}.txt").write_text(TEXT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(data, model, tmp_path_factory):
+    """A folder with a trained tagger, and what training printed."""
+    from click.testing import CliRunner
+
+    from elmokit.cli import main
+
+    out = tmp_path_factory.mktemp("trained") / "ner"
+    arguments = [
+        "train",
+        "tagger",
+        data,
+        "--encoder",
+        f"chars+{model}",
+        "--out",
+        out,
+        "--epochs",
+        "15",
+        *QUICK,
+    ]
+    return out, CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_train(trained):
+    out, shown = trained
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines()[0].split()[:2] == ["f1", "100.00"]
+    assert "input   γ" in shown.stdout
+    assert "PER" in shown.stdout
+    assert "best of" in shown.stderr
+    assert {"config.json", "scores.json", "errors.tsv"} <= {path.name for path in out.iterdir()}
+
+
+def test_predict_streams_lines_of_json(run, trained):
+    out, _ = trained
+    shown = run("predict", out, input="Ada saw New York\n\nAlan left\n")
+    lines = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [line["text"] for line in lines] == ["Ada saw New York", "", "Alan left"]
+    assert [(span["label"], span["text"], span["start"]) for span in lines[0]["spans"]] == [
+        ("PER", "Ada", 0),
+        ("LOC", "New York", 8),
+    ]
+    assert run("predict", out, "--tokens", input="Ada saw\n").exit_code == 0
+
+
+def test_evaluate(run, trained, data, tmp_path):
+    out, _ = trained
+    shown = run("evaluate", out, data / "dev.txt", "--errors", tmp_path / "errors.tsv")
+    assert shown.stdout.splitlines()[0].startswith("f1               100.00   95 % within")
+    assert (tmp_path / "errors.tsv").read_text().startswith("where\ttext")
+    assert (
+        json.loads(run("evaluate", out, data / "dev.txt", "--json", "--strict").stdout)["values"]["f1"] == 1.0
+    )
+
+
+def test_evaluate_with_a_label_that_is_new(run, trained, tmp_path):
+    (tmp_path / "new.txt").write_text("Ada\tB-HERO\n")
+    refused = run("evaluate", trained[0], tmp_path / "new.txt")
+    assert refused.exit_code == 1
+    assert "new.txt, line 1: label 'HERO' does not occur in the training data" in refused.stderr
+    assert run("evaluate", trained[0], tmp_path / "new.txt", "--allow-unseen").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["train", "tagger", "DATA", "--encoder", "chars", "--out", "OUT"],
+            1,
+            "is not empty; choose another name",
+        ),
+        (["train", "tager", "DATA", "--encoder", "chars", "--out", "new"], 2, "'tager' is not one of"),
+        (
+            ["train", "tagger", "DATA", "--encoder", "chars", "--out", "new", "--set", "head.rn=1"],
+            1,
+            "'rnn'?",
+        ),
+        (["train", "tagger", "DATA", "--encoder", "nowhere", "--out", "new"], 1, "nowhere"),
+        (["train", "classifier", "DATA", "--encoder", "chars", "--out", "new"], 1, "--format"),
+        (["predict", "DATA"], 1, "config.json"),
+    ],
+)
+def test_what_is_refused(run, trained, data, tmp_path, monkeypatch, arguments, code, message):
+    monkeypatch.chdir(tmp_path)
+    names = {"DATA": data, "OUT": trained[0]}
+    refused = run(*(names.get(argument, argument) for argument in arguments))
+    assert refused.exit_code == code
+    assert message in refused.stderr
+
+
+def test_compare(run, data, tmp_path):
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 1\n")
+    arguments = (
+        "compare", data, "--task", "tagger", "--encoders", f"chars,glove:{vectors}", "--seeds", "1",
+        "--out", tmp_path / "out", "--set", "training.epochs=1",
+    )  # fmt: skip
+    shown = run(*arguments)
+    assert shown.exit_code == 0, shown.output
+    header, _, first, second = shown.stdout.splitlines()
+    assert header.startswith("| encoder | dev f1, % | parameters trained |")
+    assert first.startswith("| chars | ")
+    assert second.startswith("| glove:v.txt | ")
+    assert (tmp_path / "out" / "comparison.md").read_text() == shown.stdout
+    assert run(*arguments).exit_code == 1  # not empty
+    again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
+    assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
+    assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])

@@ -1,0 +1,140 @@
+"""Scores worked by hand, with conlleval's rules."""
+
+import numpy as np
+import pytest
+
+from elmokit.tasks import Settings
+from elmokit.tasks.decisions import Decision
+from elmokit.tasks.examples import Example
+from elmokit.tasks.metrics import bootstrap, count_items, score
+from elmokit.tasks.model import TaskConfig
+from elmokit.tasks.report import scores_text, write_errors
+from elmokit.text import TokenizerSpec
+
+
+def config(task, **changes):
+    settings = Settings().changed(changes.pop("settings", ["head.scheme=BIO"]))
+    return TaskConfig(task=task, settings=settings, tokenizer=TokenizerSpec(name="rules"), **changes)
+
+
+def tagged(*rows):
+    examples, decisions = [], []
+    for number, (right, decided) in enumerate(rows, start=1):
+        tags = tuple(right.split())
+        examples.append(Example(tuple(f"w{i}" for i in range(len(tags))), tags, where=f"f, line {number}"))
+        decisions.append(Decision(tags=decided.split()))
+    return examples, decisions
+
+
+def test_entities():
+    """One right; one of the wrong kind; one cut short; one missed; one made up."""
+    examples, decisions = tagged(
+        ("B-PER I-PER O B-LOC", "B-PER I-PER O B-ORG"),
+        ("B-LOC I-LOC O B-PER", "B-LOC O O O"),
+        ("O O", "O B-PER"),
+        ("O", "O"),
+    )
+    found = score(config("tagger", scheme="BIO"), examples, decisions)
+    assert found.main == "f1"
+    assert found.values["precision"] == pytest.approx(1 / 4)
+    assert found.values["recall"] == pytest.approx(1 / 4)
+    assert found.value == pytest.approx(1 / 4)
+    assert found.values["token_accuracy"] == pytest.approx(7 / 11)
+    assert {one.label: (one.precision, one.recall, one.support) for one in found.classes} == {
+        "PER": (0.5, 0.5, 2),
+        "LOC": (0.0, 0.0, 2),
+        "ORG": (0.0, 0.0, 0),
+    }
+    assert found.values["macro_f1"] == pytest.approx(0.5 / 3)
+    low, high = found.interval
+    assert 0 <= low <= found.value <= high <= 1
+    row = dict(zip(found.labels, found.confusion[found.labels.index("LOC")], strict=True))
+    assert row == {"LOC": 1, "O": 1, "ORG": 1, "PER": 0}
+
+
+def test_illegal_tags_count_by_conllevals_rules_unless_strict():
+    """I-LOC without B is a span for conlleval; strictly it is none."""
+    examples, decisions = tagged(("O B-LOC I-LOC", "O I-LOC I-LOC"), ("B-PER B-PER", "B-PER B-PER"))
+    lenient = score(config("tagger", scheme="BIO"), examples, decisions)
+    strict = score(config("tagger", scheme="BIO"), examples, decisions, strict=True)
+    assert lenient.value == 1.0
+    assert strict.values["precision"] == 1.0
+    assert strict.values["recall"] == pytest.approx(2 / 3)
+
+
+def test_agrees_with_nervaluate():
+    nervaluate = pytest.importorskip("nervaluate", reason="pip install nervaluate to compare with it")
+    random = np.random.default_rng(0)
+    tags = ["O", "O", "B-A", "I-A", "B-B", "I-B"]
+    rows = []
+    for _ in range(200):
+        legal = []
+        for tag in random.choice(tags, size=8):
+            ok = tag[0] != "I" or (legal and legal[-1][1:] == tag[1:])
+            legal.append(str(tag) if ok else "O")
+        other = [tag if random.random() < 0.8 or tag[0] != "O" else "B-A" for tag in legal]
+        rows.append((" ".join(legal), " ".join(other)))
+    examples, decisions = tagged(*rows)
+    found = score(config("tagger", scheme="BIO"), examples, decisions)
+    judge = nervaluate.Evaluator(
+        [list(e.tags) for e in examples], [d.tags for d in decisions], tags=["A", "B"], loader="list"
+    )
+    strict = judge.evaluate()["overall"]["strict"]
+    assert found.values["precision"] == pytest.approx(strict.precision)
+    assert found.values["recall"] == pytest.approx(strict.recall)
+    assert found.value == pytest.approx(strict.f1)
+
+
+def test_parts_of_speech_have_an_accuracy():
+    examples, decisions = tagged(("NOUN VERB", "NOUN NOUN"), ("NOUN", "NOUN"))
+    found = score(config("tagger"), examples, decisions)
+    assert (found.main, found.value) == ("accuracy", pytest.approx(2 / 3))
+
+
+def test_classes():
+    examples = [Example((), labels=(label,)) for label in "aabb"]
+    decisions = [Decision(labels=[label]) for label in "abbb"]
+    found = score(config("classifier"), examples, decisions)
+    assert (found.main, found.value) == ("accuracy", 0.75)
+    assert found.values["macro_f1"] == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert (found.labels, found.confusion) == (["a", "b"], [[1, 1], [0, 2]])
+
+
+def test_several_labels():
+    examples = [Example((), labels=("a", "b")), Example((), labels=("c",)), Example((), labels=("a",))]
+    decisions = [Decision(labels=["a"]), Decision(labels=[]), Decision(labels=["a", "c"])]
+    found = score(config("classifier", settings=["head.multi_label=true"]), examples, decisions)
+    assert (found.main, found.value) == ("micro_f1", pytest.approx(2 * 2 / (3 + 4)))
+    assert found.confusion == []
+
+
+def test_intents():
+    examples = [Example(("w",), ("B-X",), ("play",)), Example(("w",), ("O",), ("stop",))]
+    decisions = [Decision(tags=["B-X"], labels=["play"]), Decision(tags=["O"], labels=["play"])]
+    found = score(config("intent", scheme="BIO"), examples, decisions)
+    assert (found.values["slot_f1"], found.values["intent_accuracy"]) == (1.0, 0.5)
+    assert (found.main, found.value) == ("score", 0.75)
+
+
+def test_bootstrap_of_a_coin():
+    """For 400 throws the 95 % interval of a share of one half is about 1.96 · √(0.25 / 400) = 0.049 wide."""
+    throws = np.array([[k % 2, 1, 1] for k in range(400)])
+    low, high = bootstrap([throws])
+    assert low == pytest.approx(0.451, abs=0.008)
+    assert high == pytest.approx(0.549, abs=0.008)
+    assert bootstrap([throws]) == (low, high)
+    assert bootstrap([throws[:0]]) == (0.0, 0.0)
+
+
+def test_nothing_there_and_nothing_found():
+    assert count_items([set()], [set()]).f1() == 0.0
+    assert "label" in scores_text(score(config("tagger", scheme="BIO"), *tagged(("O", "O"))))
+
+
+def test_errors_are_listed(tmp_path):
+    examples, decisions = tagged(("B-PER O", "B-PER O"), ("B-PER I-PER O", "B-PER O B-LOC"))
+    assert write_errors(tmp_path / "errors.tsv", examples, decisions, "BIO") == 1
+    assert (tmp_path / "errors.tsv").read_text().splitlines() == [
+        "where\ttext\tright\tdecided",
+        "f, line 2\tw0 w1 w2\tPER:w0 w1@0\tPER:w0@0 | LOC:w2@2",
+    ]

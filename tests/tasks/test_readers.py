@@ -1,0 +1,203 @@
+"""Labelled files: each format, and what is said of those that are wrong."""
+
+import gzip
+import lzma
+import random
+
+import pytest
+
+import elmokit
+from elmokit.tasks.dataset import TaskData, find_part, read_data
+from elmokit.tasks.examples import Example, check_labels, kind_of, scheme_of
+from elmokit.tasks.readers import read_examples
+
+COLUMNS = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n\nPeter NNP I-NP I-PER"
+CONLLU = """# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\t_\t_\t_\t_\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t_\t_\t_\t_
+2.1\tsubject\t_\tPRON\t_\t_\t_\t_\t_\t_
+
+"""
+CASES = [
+    ("tagger", "a.txt", COLUMNS, [("EU rejects", "I-ORG O", ""), ("Peter", "I-PER", "")]),
+    ("tagger", "a.tsv", "New York\tB-LOC\n!\tO\n", [("New York !", "B-LOC O", "")]),
+    ("tagger", "a.conllu", CONLLU, [("vamos nos", "VERB PRON", "")]),
+    ("classifier", "a.tsv", "label\ttext\npos\tgood film\n\nneg\tbad\n",
+     [("good film", "", "pos"), ("bad", "", "neg")]),
+    ("classifier", "a.tsv", 'pos\t7\t1005\tsay "so\n', [('say "so', "", "pos")]),
+    ("classifier", "a.csv", 'text,id,label\n"one, two",3,x|y\n', [("one, two", "", "x y")]),
+    ("classifier", "a.ft", "__label__x __label__y some text\n", [("some text", "", "x y")]),
+    ("classifier", "a.at", "a mail@home .@neutral\n", [("a mail@home .", "", "neutral")]),
+    ("classifier", "a.trec", "DESC:manner How so ?\n", [("How so ?", "", "DESC")]),
+    ("classifier", "a.trec-fine", "DESC:manner How so ?\n", [("How so ?", "", "DESC:manner")]),
+    ("classifier", "a.jsonl", '{"text": "a b", "label": 1}\n{"text": "c", "labels": ["x", "y"]}\n',
+     [("a b", "", "1"), ("c", "", "x y")]),
+    ("tagger", "a.jsonl", '{"tokens": ["a", "b"], "tags": ["O", "B-X"]}\n', [("a b", "O B-X", "")]),
+    ("intent", "a.jsonl", '{"text": "go to New York", "intent": "GO", "slots": {"city": "New York"}}\n',
+     [("go to New York", "O O B-city I-city", "GO")]),
+]  # fmt: skip
+
+
+def read(path, task):
+    format = path.suffix[1:] if path.suffix in (".at", ".trec", ".trec-fine") else None
+    return read_examples(path, task, cut=str.split, format=format)
+
+
+@pytest.mark.parametrize(("task", "name", "content", "expected"), CASES)
+def test_formats(tmp_path, task, name, content, expected):
+    (tmp_path / name).write_text(content)
+    found = [(" ".join(e.tokens), " ".join(e.tags), " ".join(e.labels)) for e in read(tmp_path / name, task)]
+    assert found == expected
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_packed(tmp_path, ending, pack):
+    path = tmp_path / f"train.bio{ending}"
+    path.write_bytes(pack(b"a\tO\n"))
+    assert read_examples(path, "tagger", cut=str.split)[0].tokens == ("a",)
+
+
+def test_places_are_told(tmp_path):
+    (tmp_path / "a.txt").write_text(COLUMNS)
+    assert [e.where for e in read(tmp_path / "a.txt", "tagger")] == [
+        f"{tmp_path}/a.txt, line 3",
+        f"{tmp_path}/a.txt, line 7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "content", "message"),
+    [
+        ("tagger", "a.txt", "EU O\nrejects\n", "a.txt, line 2: expected a token and its tag in 2"),
+        ("tagger", "a.txt", "a\tO\nb\t\n", "a.txt, line 2: expected a token and its tag"),
+        ("tagger", "a.conllu", "1\tword\n", "a.conllu, line 1: expected a token and its tag in 10"),
+        ("tagger", "a.txt", "", "a.txt: found no example, expected labelled lines"),
+        ("tagger", "a.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}',
+         "expected a tag for each token, found 2"),
+        ("classifier", "a.tsv", "pos\tgood\nbad\n", "a.tsv, line 2: expected a label and a text in 2"),
+        ("classifier", "a.tsv", "pos\tgood\n\tbad\n", "line 2: found no label for the text"),
+        ("classifier", "a.ft", "no label here\n", "a.ft, line 1: found no label for the text"),
+        ("classifier", "a.at", "no label\n", "a.at, line 1: found no label for the text"),
+        ("classifier", "a.at", "no label@\n", "a.at, line 1: found no label for the text"),
+        ("classifier", "a.trec", "How so ?\n", "a.trec, line 1: expected COARSE:fine and a question"),
+        ("classifier", "a.jsonl", "{not json\n", "line 1: is no JSON"),
+        ("classifier", "a.jsonl", '{"label": "x"}\n', 'expected an object with "text" or "tokens"'),
+        ("intent", "a.jsonl", '{"tokens": ["a"], "tags": ["O"], "labels": ["x", "y"]}',
+         "expected one intent, found x, y"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_not_labelled(tmp_path, task, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(elmokit.DataError) as refused:
+        read(tmp_path / name, task)
+    assert message in str(refused.value)
+
+
+def test_a_slot_that_is_not_in_the_text_is_told_of(tmp_path, caplog):
+    (tmp_path / "a.jsonl").write_text('{"text": "go", "intent": "GO", "slots": {"city": "Rome"}}')
+    (example,) = read(tmp_path / "a.jsonl", "intent")
+    assert example.tags == ("O",)
+    assert "a.jsonl, line 1: slot 'city' is left out: its value 'Rome' is not in the text" in caplog.text
+
+
+def test_three_files_of_different_length(tmp_path):
+    for name, content in (("seq.in", "a b\nc\n"), ("seq.out", "O O\n"), ("label", "x\ny\n")):
+        (tmp_path / name).write_text(content)
+    with pytest.raises(
+        elmokit.DataError, match=r"seq.in, line 2: seq.in, seq.out and label are not of one length"
+    ):
+        read_examples(tmp_path, "intent", cut=str.split)
+    (tmp_path / "label").unlink()
+    with pytest.raises(elmokit.DataError, match=r"has no label, expected seq.in, seq.out and label"):
+        read_examples(tmp_path, "intent", cut=str.split)
+
+
+def test_endings_that_tell_nothing(tmp_path):
+    (tmp_path / "a.txt").write_text("text\n")
+    with pytest.raises(elmokit.ConfigError, match=r"the ending '.txt' does not tell .* say which: --format"):
+        read_examples(tmp_path / "a.txt", "classifier", cut=str.split)
+    with pytest.raises(elmokit.ConfigError, match="format 'cvs' is not known"):
+        read_examples(tmp_path / "a.txt", "classifier", cut=str.split, format="cvs")
+
+
+def sentences(*rows):
+    return [Example(tuple("abcdef"[: len(row.split())]), tuple(row.split()), where=row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme"),
+    [
+        (["B-X I-X O", "B-X B-X"], "BIO"),
+        (["I-X I-X O", "I-X B-X"], "IOB1"),
+        (["B-X E-X O", "S-X"], "BIOES"),
+        (["B-X M-X E-X O", "S-X"], "BMES"),
+        (["NOUN VERB"], "plain"),
+        (["O O"], "BIO"),
+    ],
+)
+def test_schemes_are_told_by_the_data(rows, scheme):
+    assert scheme_of(sentences(*rows)) == scheme
+    assert scheme_of(sentences(*rows), scheme) == scheme
+
+
+def test_schemes_mixed_up():
+    with pytest.raises(elmokit.DataError, match="I-X I-X O: the tags I-X I-X O are not of the scheme BIO"):
+        scheme_of(sentences("B-X I-X O", "B-X O", "I-X I-X O"))
+    with pytest.raises(elmokit.DataError, match="are not of the scheme BMES, nor are those of 1 more of 2"):
+        scheme_of(sentences("B-X I-X O", "B-X O"), "BMES")
+    with pytest.raises(elmokit.DataError, match="tag 'PER' is of no scheme"):
+        scheme_of(sentences("B-X O", "PER O"))
+
+
+def test_a_slip_is_told_of_and_read(caplog):
+    assert scheme_of(sentences(*["B-X I-X O"] * 30, "I-X O")) == "BIO"
+    assert "not quite of the scheme BIO (1 of 31 sentences)" in caplog.text
+
+
+def test_labels_that_are_new():
+    examples = [Example(("a",), ("B-X",), where="f, line 7")]
+    check_labels(examples, ["X"], lambda example: (kind_of(tag, "BIO") for tag in example.tags))
+    with pytest.raises(
+        elmokit.DataError, match="f, line 7: label 'X' does not occur in the training data, which has Y"
+    ):
+        check_labels(examples, ["Y"], lambda example: (kind_of(tag, "BIO") for tag in example.tags))
+
+
+def test_parts_of_a_folder(tmp_path):
+    for name in ("en_ewt-ud-train.conllu", "x-dev.txt", "dev.txt", "README.md"):
+        (tmp_path / name).write_text("")
+    assert find_part(tmp_path, "train").name == "en_ewt-ud-train.conllu"
+    assert find_part(tmp_path, "dev").name == "dev.txt"  # it is called so and nothing else
+    assert find_part(tmp_path, "test") is None
+    (tmp_path / "valid.txt").write_text("")
+    with pytest.raises(elmokit.DataError, match=r"dev.txt, valid.txt could all be the dev part"):
+        find_part(tmp_path, "dev")
+
+
+def test_folders_without_what_is_needed(tmp_path):
+    with pytest.raises(elmokit.DataError, match="has no file named train, found nothing"):
+        read_data(tmp_path, "tagger", cut=str.split)
+    (tmp_path / "train.txt").write_text("a O\n")
+    with pytest.raises(elmokit.DataError, match="1 examples are too few to set some apart for dev"):
+        read_data(tmp_path, "tagger", cut=str.split)
+    (tmp_path / "dev.txt").write_text("\n")
+    with pytest.raises(elmokit.DataError, match=r"dev.txt: found no example"):
+        read_data(tmp_path, "tagger", cut=str.split)
+
+
+def test_a_dev_part_is_set_apart_and_always_the_same(tmp_path):
+    (tmp_path / "all.tsv").write_text("".join(f"x\ttext {n}\n" for n in range(50)))
+    random.seed(1)
+    first, again = (read_data(tmp_path / "all.tsv", "classifier", cut=str.split) for _ in range(2))
+    assert first == again
+    assert (len(first.train), len(first.dev)) == (45, 5)
+    assert {e.tokens for e in first.train}.isdisjoint({e.tokens for e in first.dev})
+
+
+def test_shares_contain_each_other():
+    data = TaskData([Example((str(n),)) for n in range(100)], [])
+    small, large = ({e.tokens for e in data.share(share).train} for share in (0.1, 0.5))
+    assert (len(small), len(large)) == (10, 50)
+    assert small < large
+    assert data.share(1) is data

@@ -1,0 +1,221 @@
+"""Training whole, with tiny models: it learns, goes on, saves, loads and predicts the same."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import elmokit
+from elmokit.tasks import Classifier, IntentModel, Tagger, TaskModel, evaluate, train, training
+from elmokit.tasks.checkpoint import Checkpoint
+from elmokit.tasks.model import MODELS
+
+
+def weights_of(found):
+    return {name: weight.clone() for name, weight in found.model.state_dict().items()}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("task", list(MODELS))
+def test_learns_saves_and_predicts(task, folders, elmo, quick, tmp_path):
+    found = train(task, folders[task], encoder=f"{elmo}+chars", out=tmp_path / "out", settings=quick)
+    assert found.scores.value == 1.0
+    assert found.tokens == len((folders["intent"] / "train" / "seq.in").read_text().split())
+    text = "Grace Hopper left New York."
+    model = TaskModel.load(tmp_path / "out")
+    assert type(MODELS[task].load(tmp_path / "out")) is MODELS[task]
+    prediction = model.predict(text)
+    assert prediction.tokens == ["Grace", "Hopper", "left", "New", "York", "."]
+    before = found.model.predict(text)
+    assert before.tags == prediction.tags
+    assert before.labels == prediction.labels
+    assert before.tag_probabilities == pytest.approx(prediction.tag_probabilities, abs=1e-5)
+    if task != "classifier":
+        assert prediction.tags == ["B-PER", "I-PER", "O", "B-LOC", "I-LOC", "O"]
+        assert [(s.text, s.label, text[s.start : s.end]) for s in prediction.spans] == [
+            ("Grace Hopper", "PER", "Grace Hopper"),
+            ("New York", "LOC", "New York"),
+        ]
+        assert all(0 < span.probability <= 1 for span in prediction.spans)
+    if task != "tagger":
+        assert prediction.label == "left"
+        assert sum(prediction.scores.values()) == pytest.approx(1)
+    wanted = {"config.json", "model.safetensors", "scores.json", "metrics.jsonl", "errors.tsv"}
+    wanted |= {"learning-curve.png", "confusion.png", "layer-weights.png"}
+    assert wanted <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert not (tmp_path / "out" / "cache").exists()
+    assert not Checkpoint.path(tmp_path / "out").exists()
+    assert (tmp_path / "out" / "errors.tsv").read_text() == "where\ttext\tright\tdecided\n"
+    dev = folders[task] / {"tagger": "dev.txt", "classifier": "dev.tsv", "intent": "dev"}[task]
+    assert evaluate(model, dev).value == 1.0
+
+
+def test_the_batch_does_not_matter(folders, elmo, quick, tmp_path):
+    settings = quick.changed(["training.epochs=2"])
+    model = train(
+        "intent", folders["intent"], encoder=f"{elmo}+chars", out=tmp_path / "out", settings=settings
+    ).model
+    texts = ["Ada saw Rome.", "", "Alan likes New York and Paris and Rome .", ["Grace"]]
+    together = model.predict(texts)
+    for text, one in zip(texts, together, strict=True):
+        alone = next(model.stream([text]))
+        assert alone.tags == one.tags
+        assert alone.tag_probabilities == pytest.approx(one.tag_probabilities, abs=1e-5)
+        assert list(alone.scores.values()) == pytest.approx(list(one.scores.values()), abs=1e-5)
+    assert together[1].spans == []
+    assert list(model.stream([])) == []
+    with pytest.raises(elmokit.ConfigError, match="expected a list of texts"):
+        next(model.stream("one string"))
+
+
+def test_the_same_seed_gives_the_same_model_and_another_another(folders, elmo, quick, tmp_path):
+    def run(name, seed):
+        settings = quick.changed([f"training.seed={seed}", "training.epochs=2", "head.dropout=0.5"])
+        return train(
+            "tagger", folders["tagger"], encoder=f"{elmo}+chars", out=tmp_path / name, settings=settings
+        )
+
+    first, again, other = run("a", 1), run("b", 1), run("c", 2)
+    assert_same(weights_of(first), weights_of(again))
+    assert [entry["loss"] for entry in first.history] != [entry["loss"] for entry in other.history]
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, Interrupted])
+def test_interrupted_and_resumed_as_if_nothing_had_been(folders, elmo, quick, tmp_path, monkeypatch, fault):
+    settings = quick.changed(["training.epochs=4", "head.dropout=0.5"])
+    arguments = {"encoder": f"{elmo}+chars", "settings": settings}
+    whole = train("tagger", folders["tagger"], out=tmp_path / "whole", **arguments)
+    add = Checkpoint.add
+
+    def stop(checkpoint, *rest):
+        add(checkpoint, *rest)
+        if len(checkpoint.history) == 2:
+            raise fault
+
+    monkeypatch.setattr(Checkpoint, "add", stop)
+    with pytest.raises(fault) as stopped:
+        train("tagger", folders["tagger"], out=tmp_path / "out", **arguments)
+    monkeypatch.undo()
+    if fault is KeyboardInterrupt:
+        assert "interrupted after epoch 2" in str(stopped.value)
+        assert "--resume goes on" in str(stopped.value)
+        Tagger.load(tmp_path / "out").predict("Ada saw Rome.")  # the best so far can be used
+    with pytest.raises(elmokit.DataError, match="is not empty; choose another name, or pass --resume"):
+        train("tagger", folders["tagger"], out=tmp_path / "out", **arguments)
+    changed = arguments | {"settings": settings.changed(["head.rnn=17"])}
+    with pytest.raises(elmokit.DataError, match="training of other data, encoders or settings"):
+        train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **changed)
+    resumed = train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **arguments)
+    assert [e["loss"] for e in resumed.history] == [e["loss"] for e in whole.history]
+    assert_same(weights_of(resumed), weights_of(whole))
+
+
+def test_interrupted_in_the_first_epoch(folders, elmo, quick, tmp_path, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("elmokit.tasks.training.run_epoch", stop)
+    arguments = {"encoder": elmo, "out": tmp_path / "out", "settings": quick.changed(["training.epochs=1"])}
+    with pytest.raises(KeyboardInterrupt, match="interrupted before the end of the first epoch"):
+        train("tagger", folders["tagger"], **arguments)
+    assert (tmp_path / "out" / "cache").is_dir()
+    monkeypatch.undo()
+    train("tagger", folders["tagger"], resume=True, **arguments)
+    with pytest.raises(elmokit.DataError, match="holds a finished training"):
+        train("tagger", folders["tagger"], resume=True, **arguments)
+
+
+def test_stops_when_dev_gets_no_better_and_keeps_the_best(folders, elmo, quick, tmp_path, monkeypatch):
+    evaluate_examples, scores, states = training.evaluate_examples, [0.2, 0.5, 0.4, 0.5, 0.3], []
+
+    def scripted(model, examples):
+        if len(states) == len(scores):  # the last look, at the best model
+            return evaluate_examples(model, examples)
+        states.append({name: weight.clone() for name, weight in model.state_dict().items()})
+        return SimpleNamespace(main="f1", value=scores[len(states) - 1]), []
+
+    monkeypatch.setattr(training, "evaluate_examples", scripted)
+    settings = quick.changed(["training.patience=3"])
+    found = train("tagger", folders["tagger"], encoder=elmo, out=tmp_path / "out", settings=settings)
+    assert [entry["dev"] for entry in found.history] == scores
+    assert_same(weights_of(found), states[1])
+
+
+def test_overwrite(folders, elmo, quick, tmp_path):
+    arguments = {
+        "encoder": "chars",
+        "out": tmp_path / "out",
+        "settings": quick.changed(["training.epochs=1"]),
+    }
+    train("tagger", folders["tagger"], **arguments)
+    with pytest.raises(elmokit.DataError, match="nowhere does not exist"):
+        train("tagger", "nowhere", overwrite=True, format="columns", **arguments)
+    Tagger.load(tmp_path / "out")  # is still there
+    train("classifier", folders["classifier"], overwrite=True, **arguments)
+    Classifier.load(tmp_path / "out")
+    with pytest.raises(elmokit.ConfigError, match="holds a classifier, not a tagger"):
+        Tagger.load(tmp_path / "out")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(elmokit.DataError, match="is a file, expected a folder"):
+        train("tagger", folders["tagger"], **arguments | {"out": tmp_path / "file"})
+
+
+def test_pos_tags_without_spans_and_without_crf(tmp_path, quick):
+    row = "{}\t{}\t_\t{}" + "\t_" * 6
+    words = [("Ada", "PROPN"), ("saw", "VERB"), ("it", "PRON")]
+    block = "\n".join(row.format(number, *pair) for number, pair in enumerate(words, start=1))
+    for part in ("train", "dev"):
+        (tmp_path / f"xx-{part}.conllu").write_text(f"# text = Ada saw it\n{block}\n\n")
+    settings = quick.changed(["head.crf=false", "training.class_weights=true"])
+    found = train("tagger", tmp_path, encoder="chars", out=tmp_path / "out", settings=settings)
+    assert found.scores.main == "accuracy"
+    assert found.scores.value == 1.0
+    prediction = Tagger.load(tmp_path / "out").predict([["Ada", "saw", "it"]])[0]
+    assert (prediction.tags, prediction.spans) == (["PROPN", "VERB", "PRON"], [])
+
+
+def test_several_labels(tmp_path, quick):
+    rows = ["a|b\tfirst text", "b\tsecond", "\tnothing", "a\tthird one"]
+    (tmp_path / "train.tsv").write_text("\n".join(rows[:2] + rows[3:]) + "\n")
+    (tmp_path / "dev.tsv").write_text("\n".join(rows[:2] + rows[3:]) + "\n")
+    with pytest.raises(elmokit.DataError, match="line 1: found the labels a, b, expected one"):
+        train("classifier", tmp_path, encoder="chars", out=tmp_path / "one", settings=quick)
+    settings = quick.changed(["head.multi_label=true", "head.pooling=max", "training.class_weights=true"])
+    found = train("classifier", tmp_path, encoder="chars", out=tmp_path / "out", settings=settings)
+    assert (found.scores.main, found.scores.value) == ("micro_f1", 1.0)
+    assert Classifier.load(tmp_path / "out").predict("first text").labels == ["a", "b"]
+
+
+def test_intents_are_loaded_as_such(folders, quick, tmp_path):
+    settings = quick.changed(["training.epochs=1"])
+    train("intent", folders["intent"], encoder="chars", out=tmp_path / "out", settings=settings)
+    shown = IntentModel.load(tmp_path / "out").predict("Ada saw Rome .").to_dict()
+    assert json.loads(json.dumps(shown)) == shown | {"offsets": [list(pair) for pair in shown["offsets"]]}
+    assert {"text", "tokens", "offsets", "tags", "spans", "labels", "scores"} <= shown.keys()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "changes", "message"),
+    [
+        ("chars", ["encoder.tune_from=0"], "tune_from is for ELMo and BERT"),
+        ("ELMO", ["encoder.tune_from=3"], "tune_from is 3, but the encoder's layers are 0 to 2"),
+        ("chars", ["training.class_weights=true"], "a CRF scores whole sequences"),
+    ],
+)
+def test_settings_that_do_not_fit(encoder, changes, message, folders, elmo, quick, tmp_path):
+    with pytest.raises(elmokit.ConfigError) as refused:
+        train(
+            "tagger", folders["tagger"], encoder=encoder.replace("ELMO", elmo), out=tmp_path / "out",
+            settings=quick.changed(changes),
+        )  # fmt: skip
+    assert message in str(refused.value)
