@@ -2,9 +2,8 @@
 
     python benchmarks/profile_embed.py
 
-One thread, the network alone (type vectors are cached), so that shares add up to the time of that thread.
-Operations are told apart by torch's own profiler, in a run of its own: it slows Python, so its times are
-scaled to the operations' share of a run without it.
+One thread, the network alone (type vectors are cached). Operations are told apart by torch's own profiler, in
+a run of its own, because it slows Python; the rest is what a run without it takes beyond the operations.
 """
 
 import time
@@ -62,8 +61,8 @@ def main() -> None:
                 x = torch.randn(int(lengths.sum()), config.projection_dim)
                 found = measure(engine, Batch(x, lengths))
                 total = found.pop("seconds")
-                rest = max(0.0, 1 - sum(found.values()) / total)
-                shares = [f"{seconds / total:.0%}" for seconds in found.values()]
+                found["rest"] = max(0.0, total - sum(found.values()))
+                shares = [f"{seconds / sum(found.values()):.0%}" for seconds in found.values()]
                 rows.append(
                     [
                         shape,
@@ -72,7 +71,6 @@ def main() -> None:
                         f"{1e3 * total:.1f} ms",
                         f"{len(x) / total:,.0f}",
                         *shares,
-                        f"{rest:.0%}",
                     ]
                 )
     header = [

@@ -7,6 +7,7 @@ sampled softmax touches a tenth of them.
 Shapes: n positions, K negatives, V words, P projection.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -198,23 +199,23 @@ class SampledSoftmax:
             )
             grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
             grad_hidden, grad_score = torch.empty_like(hidden), torch.empty_like(score)
-            space = hidden.new_empty(_block_rows(len(drawn)), len(drawn) + 1)
             loss = 0.0
-            for span in _spans(len(hidden), len(space)):
-                logits = space[: span.stop - span.start]  # (b, K + 1): the drawn words, then the target
-                logits[:, :-1] = product(hidden[span])
+            for span, logits, probability in _blocks(hidden, len(drawn) + 1):  # drawn words, then the target
+                product(hidden[span], logits[:, :-1])
                 hits = place[targets[span]]
                 hit = (hits >= 0).nonzero().squeeze(1)
                 logits[hit, hits[hit]] = -torch.inf
                 logits[:, -1] = score[span]
-                probability = torch.softmax(logits, dim=1)  # (b, K + 1)
-                loss -= float(probability[:, -1].log().sum())
-                others = probability[:, :-1].mul(scale)
-                grad_score[span] = (probability[:, -1] - 1) * scale
-                grad_hidden[span] = back(others)
+                torch.softmax(logits, dim=1, out=probability)  # (b, K + 1)
+                others, right = probability[:, :-1], probability[:, -1]
+                loss -= float(right.log().sum())
+                torch.sub(right, 1, out=grad_score[span])
+                back(others, grad_hidden[span])
                 grad_weight.addmm_(others.T, hidden[span])
                 grad_bias += others.sum(0)
             grad_hidden.addcmul_(own, grad_score[:, None])
+            for grad in (grad_weight, grad_bias, grad_hidden, grad_score):
+                grad.mul_(scale)
         of_targets = RowGradient(targets, hidden * grad_score[:, None], grad_score)
         return LossAndGradient(loss, grad_hidden, [RowGradient(drawn, grad_weight, grad_bias), of_targets])
 
@@ -252,12 +253,14 @@ def coalesce(gradients: list[RowGradient]) -> RowGradient:
     return RowGradient(rows, weight, bias)
 
 
-def _block_rows(columns: int) -> int:
-    return max(16, _BLOCK_NUMBERS // columns)
-
-
-def _spans(total: int, most: int) -> list[slice]:
-    return [slice(start, min(start + most, total)) for start in range(0, total, most)]
+def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Blocks of positions, each with memory for its scores and for their softmax, (b, columns) both."""
+    most = min(len(hidden), max(16, _BLOCK_NUMBERS // columns))
+    logits, probability = hidden.new_empty(2, most, columns)
+    for start in range(0, len(hidden), most):
+        span = slice(start, min(start + most, len(hidden)))
+        size = span.stop - span.start
+        yield span, logits[:size], probability[:size]
 
 
 @torch.no_grad()
@@ -270,16 +273,15 @@ def _over_rows(
     product, back = make_product(precision, weight, bias), make_product(precision, weight.T)
     grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
     grad_hidden = torch.empty_like(hidden)
-    space = hidden.new_empty(_block_rows(len(rows)), len(rows))
     loss = 0.0
-    for span in _spans(len(hidden), len(space)):
-        probability = torch.softmax(
-            product(hidden[span], space[: span.stop - span.start]), dim=1
-        )  # (b, rows)
+    for span, logits, probability in _blocks(hidden, len(rows)):
+        torch.softmax(product(hidden[span], logits), dim=1, out=probability)
         right = columns[span, None]
         loss -= float(probability.gather(1, right).log().sum())
-        grad = probability.scatter_add_(1, right, probability.new_full(right.shape, -1.0)).mul_(scale)
-        grad_hidden[span] = back(grad)
-        grad_weight.addmm_(grad.T, hidden[span])
-        grad_bias += grad.sum(0)
+        probability.scatter_add_(1, right, probability.new_full(right.shape, -1.0))
+        back(probability, grad_hidden[span])
+        grad_weight.addmm_(probability.T, hidden[span])
+        grad_bias += probability.sum(0)
+    for grad in (grad_weight, grad_bias, grad_hidden):
+        grad.mul_(scale)
     return loss, grad_hidden, RowGradient(rows, grad_weight, grad_bias)
