@@ -30,7 +30,8 @@ def main() -> None:
                 "classifier", source, dev=dev, encoder=encoder, out=Path(scratch, "out"), settings=settings,
                 progress=True,
             )  # fmt: skip
-        print(f"{source.name}: dev accuracy {found.scores.value:.3f}, 95 % within {found.scores.interval}")
+        low, high = found.scores.interval
+        print(f"{source.name}: dev accuracy {found.scores.value:.3f}, 95 % within {low:.3f} and {high:.3f}")
         for prediction in found.model.predict(texts):
             print(f"  {prediction.label} ({prediction.scores[prediction.labels[0]]:.2f})  {prediction.text}")
 

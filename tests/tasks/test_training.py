@@ -1,5 +1,6 @@
 """Training whole, with tiny models: it learns, goes on, saves, loads and predicts the same."""
 
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -70,6 +71,8 @@ def test_the_batch_does_not_matter(folders, elmo, quick, tmp_path):
         assert list(alone.scores.values()) == pytest.approx(list(one.scores.values()), abs=1e-5)
     assert together[1].spans == []
     assert list(model.stream([])) == []
+    endless = model.stream(itertools.repeat("Ada saw Rome."))  # a few batches are read, not all
+    assert next(endless).tokens == ["Ada", "saw", "Rome", "."]
     with pytest.raises(elmokit.ConfigError, match="expected a list of texts"):
         next(model.stream("one string"))
 

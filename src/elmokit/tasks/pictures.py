@@ -36,6 +36,7 @@ def draw_learning_curve(history: Sequence[dict[str, Any]], main: str, path: Path
     scores = [100 * entry["dev"] for entry in history]
     lines += right.plot(epochs, scores, color="tab:red", marker=".", label=f"dev {main}")
     left.set(xlabel="epoch", ylabel="training loss")
+    left.xaxis.get_major_locator().set_params(integer=True)
     right.set_ylabel(f"dev {main}, %")
     left.legend(handles=lines, loc="center right")
     figure.savefig(path, dpi=120)
@@ -73,6 +74,7 @@ def draw_mixes(mixes: Sequence["LearntMix"], path: Path) -> None:
         shares = [mix.shares[layer] if layer < len(mix.shares) else 0.0 for mix in mixes]
         before = [sum(mix.shares[:layer]) for mix in mixes]
         axes.barh(names, shares, left=before, label=f"layer {layer}")
+    axes.invert_yaxis()
     axes.set(xlabel="share of each layer", xlim=(0, 1))
     axes.legend(ncols=4, fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     figure.savefig(path, dpi=120)
