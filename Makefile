@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-flair lint bench clean
 .DELETE_ON_ERROR:
 
 # torch first and pinned: any other way of asking for it may bring gigabytes of GPU libraries.
@@ -24,6 +24,13 @@ lint: .venv/ready
 test: lint
 	$(BIN)/pytest -n 2
 
+# flair asks for an older transformers than the rest of the tests: it has an environment of its own.
+test-flair:
+	$(PYTHON) -m venv .venv-peers/flair
+	.venv-peers/flair/bin/pip install --quiet torch==2.13.0
+	.venv-peers/flair/bin/pip install --quiet torch==2.13.0 --editable '.[flair]' pytest hypothesis
+	.venv-peers/flair/bin/pytest tests/integrations/test_flair.py
+
 bench: .venv/ready
 	$(BIN)/python benchmarks/parity.py
 	$(BIN)/python benchmarks/parity_allennlp_api.py
@@ -36,6 +43,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/prepare.py --synthetic --megabytes 250
 	$(BIN)/python benchmarks/embed.py
+	$(BIN)/python benchmarks/integrations.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

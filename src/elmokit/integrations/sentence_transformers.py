@@ -1,0 +1,106 @@
+"""ELMo as the first module of a SentenceTransformer, to encode with and to train.
+
+>>> from sentence_transformers import SentenceTransformer                          # doctest: +SKIP
+>>> from sentence_transformers.sentence_transformer.modules import Pooling         # doctest: +SKIP
+>>> elmo = Elmo("path/to/model")                                                   # doctest: +SKIP
+>>> SentenceTransformer(modules=[elmo, Pooling(elmo.get_embedding_dimension())])   # doctest: +SKIP
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmokit.errors import MissingExtra, ModelFileError
+from elmokit.formats import UNRECORDED, ModelBundle, load_model
+from elmokit.formats.inspect import read_json
+from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
+from elmokit.integrations.storage import store
+from elmokit.model import ScalarMix
+from elmokit.reading import Reader, Text
+from elmokit.text import TokenizerSpec, make_tokenizer
+
+try:
+    from sentence_transformers.base.modules import InputModule
+except ImportError as error:
+    raise MissingExtra(
+        "sentence-transformers", "sentence-transformers", "elmokit.integrations.sentence_transformers"
+    ) from error
+
+_MODEL, _MIX = "elmo", "mix.json"
+
+
+class Elmo(InputModule):  # type: ignore[misc]
+    """Token vectors: γ · Σ_j softmax(w)_j · h_j, where w, γ and all weights of the model can be trained.
+
+    Untrained, the mix is the average of the layers, and with mean pooling after it `encode` gives what
+    `elmokit.load(model).encode` gives.
+
+    Args:
+        model: what `elmokit.load` opens, or a model in memory.
+        tokenizer: instead of the model's own: "name" or "name:language".
+    """
+
+    save_in_root = False
+
+    def __init__(self, model: str | Path | ModelBundle, *, tokenizer: str | None = None) -> None:
+        super().__init__()
+        bundle = model if isinstance(model, ModelBundle) else load_model(model)
+        if tokenizer is not None:
+            bundle = replace(bundle, tokenizer=TokenizerSpec.parse(tokenizer))
+        self.bilm = bundle.model
+        self.mix = ScalarMix(self.bilm.num_outputs)
+        self._bundle = bundle
+        config = self.bilm.config
+        recorded = tokenizer is not None or bundle.tokenizer != UNRECORDED
+        self._reader = Reader(make_tokenizer(bundle.tokenizer), config, recorded=recorded)
+        self._spelling = Spelling(config, bundle.vocabulary, bundle.lexicon)
+        self._marks = sentence_marks(bundle, self._spelling)
+
+    def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
+        """Texts to ids; see `padded.Spelling`."""
+        texts = self._prepend_prompt(inputs, prompt) if prompt else inputs
+        sentences = [[token.text for token in self._reader(text)] for text in texts]
+        for sentence in sentences:
+            self._reader.cut(sentence)  # warns
+        return self._spelling.batch(sentences)
+
+    def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
+        """Adds `token_embeddings` (B, T, 2P)."""
+        layers = padded_layers(self.bilm, self._marks, features, features["attention_mask"])
+        return {**features, "token_embeddings": self.mix(layers)}
+
+    def get_embedding_dimension(self) -> int:
+        """2P."""
+        return self.bilm.config.output_dim
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """For printing."""
+        return {"model": self._bundle.source}
+
+    def save(self, output_path: str, *_: object, **__: object) -> None:
+        """Write the model, as an elmokit folder, and the mix."""
+        store(self._bundle, Path(output_path) / _MODEL)
+        assert self.mix.gamma is not None
+        mix = {"weights": self.mix.weights.tolist(), "gamma": self.mix.gamma.item()}
+        (Path(output_path) / _MIX).write_text(json.dumps(mix), encoding="utf-8")
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", **_: object) -> "Elmo":
+        """Read what `save` wrote; nothing is downloaded."""
+        folder = Path(model_name_or_path) / subfolder
+        module = cls(folder / _MODEL)
+        mix = read_json(folder / _MIX)
+        try:
+            weights, gamma = torch.tensor(mix["weights"]), torch.tensor(mix["gamma"])
+            module.mix.load_state_dict({"weights": weights, "gamma": gamma})
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelFileError(
+                f"{folder / _MIX}: expected the weights of {module.bilm.num_outputs} layers and a gamma; "
+                "get the folder again"
+            ) from error
+        return module

@@ -1,0 +1,343 @@
+"""ELMo as a model of transformers, known to its Auto classes once this module is imported.
+
+>>> import elmokit.integrations.transformers                                      # doctest: +SKIP
+>>> from transformers import AutoModel, AutoTokenizer, pipeline                   # doctest: +SKIP
+>>> ElmoModel.from_elmokit("path/to/model").save_pretrained("folder")             # doctest: +SKIP
+>>> ElmoTokenizer.from_elmokit("path/to/model").save_pretrained("folder")         # doctest: +SKIP
+>>> pipeline("feature-extraction", "folder")("The bank raised its rates.")        # doctest: +SKIP
+
+The tokenizer gives one position per token of the text, and the model one vector per position, without `<S>`
+and `</S>`: see `padded.py`. Nothing is downloaded for a path to a folder.
+
+Shapes: B sentences, T positions of the longest, P projection.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.errors import ConfigError, MissingExtra
+from elmokit.formats import UNRECORDED, ModelBundle, load_model
+from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
+from elmokit.integrations.words import as_read
+from elmokit.model import BiLM, BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
+from elmokit.model.lstm import BiLSTMLayer
+from elmokit.reading import Reader, Text
+from elmokit.text import Token, TokenizerSpec, Vocabulary, make_tokenizer
+from elmokit.text.lexicon import Lexicon
+
+try:
+    from transformers import (
+        AutoConfig,
+        AutoModel,
+        AutoTokenizer,
+        BatchEncoding,
+        PreTrainedConfig,
+        PreTrainedModel,
+        PreTrainedTokenizer,
+        initialization,
+    )
+    from transformers.modeling_outputs import BaseModelOutput
+    from transformers.tokenization_utils_base import PaddingStrategy, TruncationStrategy
+except ImportError as error:
+    raise MissingExtra(
+        "transformers 5 or later", "transformers", "elmokit.integrations.transformers"
+    ) from error
+
+_PAD = "<pad>"
+# What the tokenizer gives beside the ids when it is asked to.
+_EXTRAS: dict[str, Callable[[list[list[Token]]], list[Any]]] = {
+    "offset_mapping": lambda sentences: [[(token.start, token.end) for token in each] for each in sentences],
+    "special_tokens_mask": lambda sentences: [[0] * len(each) for each in sentences],
+    "length": lambda sentences: [len(each) for each in sentences],
+}
+
+
+class ElmoConfig(PreTrainedConfig):  # type: ignore[misc]
+    """The shape of the biLM and how its sentences begin and end; made by `ElmoModel.from_elmokit`.
+
+    Attributes:
+        bilm: `BiLMConfig` as plain data.
+        marks: the ids of `<S>` and `</S>`; see `padded.sentence_marks`.
+    """
+
+    model_type = "elmo"
+
+    bilm: dict[str, Any] | None = None
+    marks: dict[str, Any] | None = None
+
+    @property
+    def hidden_size(self) -> int:
+        """2P, the numbers of each vector."""
+        return self.shape.output_dim
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """L; `hidden_states` has the token layer too."""
+        return self.shape.num_layers
+
+    @property
+    def shape(self) -> BiLMConfig:
+        """The sizes, checked."""
+        if self.bilm is None or self.marks is None:
+            raise ConfigError(
+                "an ElmoConfig has its sizes from a model; make it by ElmoModel.from_elmokit(path)"
+            )
+        return BiLMConfig.from_dict(self.bilm)
+
+    @classmethod
+    def from_bundle(cls, bundle: ModelBundle) -> "ElmoConfig":
+        """The config of an elmokit model."""
+        config = bundle.model.config
+        marks = sentence_marks(bundle, Spelling(config, bundle.vocabulary, bundle.lexicon))
+        return cls(bilm=config.to_dict(), marks=marks)
+
+
+class ElmoModel(PreTrainedModel):  # type: ignore[misc]
+    """The biLM. All of it can be trained."""
+
+    config_class = ElmoConfig
+    base_model_prefix = "elmo"
+    main_input_name = "input_ids"
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__(config)
+        self.bilm = BiLM(config.shape)
+        self.post_init()
+
+    @classmethod
+    def from_elmokit(cls, model: str | Path | ModelBundle) -> "ElmoModel":
+        """The same network.
+
+        Args:
+            model: what `elmokit.load` opens, or a model in memory.
+        """
+        bundle = model if isinstance(model, ModelBundle) else load_model(model)
+        config = ElmoConfig.from_bundle(bundle)
+        with torch.device("meta"):
+            made: ElmoModel = cls(config)
+        made.bilm.load_state_dict(bundle.model.state_dict(), assign=True)
+        made.eval()
+        return made
+
+    def to_elmokit(self, tokenizer: "ElmoTokenizer") -> ModelBundle:
+        """The way back: for `elmokit.Embedder`, which is faster, and `elmokit.formats.save_model`."""
+        return tokenizer.bundle(self.bilm.eval())
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        word_input_ids: Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> BaseModelOutput | tuple[Any, ...]:
+        """All layers of a padded batch.
+
+        Args:
+            input_ids: as `ElmoTokenizer` makes them, and the two below.
+            attention_mask: (B, T) where there are tokens; found from the ids when not given.
+            word_input_ids: for a model whose words have vectors of their own beside their characters.
+            output_hidden_states: give all layers, the token layer first; else None.
+            return_dict: false for a tuple.
+
+        Returns:
+            `last_hidden_state` (B, T, 2P), the top layer; and `hidden_states`, L+1 of that shape.
+        """
+        ids = {"input_ids": input_ids} | (
+            {} if word_input_ids is None else {"word_input_ids": word_input_ids}
+        )
+        layers = padded_layers(self.bilm, self.config.marks, ids, attention_mask)  # (L+1, B, T, 2P)
+        wanted = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        output = BaseModelOutput(
+            last_hidden_state=layers[-1], hidden_states=tuple(layers) if wanted else None
+        )
+        named = self.config.return_dict if return_dict is None else return_dict
+        return output if named else output.to_tuple()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Start what is in no file: as `BiLSTMLayer` and `CharCNN` do."""
+        if isinstance(module, BiLSTMLayer):
+            for weight in module.parameters():
+                (initialization.zeros_ if weight.dim() == 2 else initialization.xavier_uniform_)(weight)
+        elif isinstance(module, nn.Embedding):
+            initialization.uniform_(module.weight, -1.0, 1.0)
+        else:
+            super()._init_weights(module)
+
+
+class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
+    """From text to the ids of its tokens, each a row of characters (or one number in a model of words).
+
+    Texts are cut as the model's own tokenizer does; with `is_split_into_words` the words are taken as they
+    are. Padding is zero. No special tokens are added, and pairs are refused: ELMo reads one sentence.
+
+    Args:
+        bilm: `BiLMConfig` as plain data.
+        spec: `TokenizerSpec` as plain data.
+        vocab_file: the words of a model of words.
+        lexicon_file: the characters and words of a model that has its own.
+    """
+
+    vocab_files_names = {"vocab_file": "vocab.txt", "lexicon_file": "lexicon.json"}  # noqa: RUF012
+    model_input_names = ["input_ids", "word_input_ids", "attention_mask"]  # noqa: RUF012
+
+    def __init__(
+        self,
+        bilm: Mapping[str, Any],
+        spec: Mapping[str, Any],
+        vocab_file: str | None = None,
+        lexicon_file: str | None = None,
+        **settings: Any,  # noqa: ANN401 (transformers' own)
+    ) -> None:
+        self.bilm, self.spec = dict(bilm), dict(spec)
+        vocabulary = None if vocab_file is None else Vocabulary.load(vocab_file)
+        lexicon = (
+            None if lexicon_file is None else Lexicon(**json.loads(Path(lexicon_file).read_text("utf-8")))
+        )
+        self._set_up(vocabulary, lexicon)
+        super().__init__(bilm=self.bilm, spec=self.spec, **{"pad_token": _PAD, **settings})
+
+    @classmethod
+    def from_elmokit(
+        cls, model: str | Path | ModelBundle, *, tokenizer: str | None = None
+    ) -> "ElmoTokenizer":
+        """The tokenizer that goes with `ElmoModel.from_elmokit`.
+
+        Args:
+            model: what `elmokit.load` opens, or a model in memory.
+            tokenizer: instead of the model's own: "name" or "name:language".
+        """
+        bundle = model if isinstance(model, ModelBundle) else load_model(model)
+        spec = bundle.tokenizer if tokenizer is None else TokenizerSpec.parse(tokenizer)
+        made = cls(bundle.model.config.to_dict(), spec.to_dict())
+        of_words = isinstance(bundle.model.config.encoder, WordConfig)
+        made._set_up(bundle.vocabulary if of_words else None, bundle.lexicon)
+        return made
+
+    def bundle(self, model: BiLM) -> ModelBundle:
+        """A model that this tokenizer goes with, with what elmokit needs beside it."""
+        return ModelBundle(
+            model, self._spec, vocabulary=self._vocabulary, lexicon=self._lexicon, source="transformers"
+        )
+
+    def _set_up(self, vocabulary: Vocabulary | None, lexicon: Lexicon | None) -> None:
+        config, self._spec = BiLMConfig.from_dict(self.bilm), TokenizerSpec.from_dict(self.spec)
+        self._vocabulary, self._lexicon = vocabulary, lexicon
+        self._reader = Reader(make_tokenizer(self._spec), config, recorded=self._spec != UNRECORDED)
+        self._config = config
+        encoder = config.encoder
+        characters = encoder.characters if isinstance(encoder, LexiconConfig) else encoder
+        self._blank = [0] * characters.max_characters if isinstance(characters, CharCNNConfig) else 0
+
+    @property
+    def vocab_size(self) -> int:
+        """How many names `get_vocab` has."""
+        return len(self.get_vocab())
+
+    def get_vocab(self) -> dict[str, int]:
+        """The words of a model of words, and the padding; characters have no names."""
+        words = () if self._vocabulary is None else self._vocabulary.tokens
+        return {word: number for number, word in enumerate(words, start=1)} | {_PAD: 0}
+
+    def tokenize(self, text: str, **_: object) -> list[str]:
+        """The tokens of a text."""
+        return [token.text for token in self._reader(text)]
+
+    def _encode_plus(
+        self,
+        text: Text | Sequence[Text],
+        text_pair: object = None,
+        *,
+        padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
+        truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
+        max_length: int | None = None,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        **_: object,
+    ) -> BatchEncoding:
+        """What calling the tokenizer does; the arguments are transformers'."""
+        if text_pair is not None or return_overflowing_tokens:
+            raise ConfigError(
+                "ELMo reads one sentence of any length; leave out text_pair and return_overflowing_tokens"
+            )
+        one = isinstance(text, str) or (
+            is_split_into_words and not any(isinstance(part, list | tuple) for part in text)
+        )
+        texts: Sequence[Any] = [text] if one else text
+        sentences = [self._read(each, is_split_into_words) for each in texts]
+        if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE:
+            sentences = [sentence[:max_length] for sentence in sentences]
+        wanted = {
+            "offset_mapping": return_offsets_mapping,
+            "special_tokens_mask": return_special_tokens_mask,
+            "length": return_length,
+        }
+        batch = self._ids(sentences) | {name: _EXTRAS[name](sentences) for name in wanted if wanted[name]}
+        if return_tensors is not None and not any(sentences):  # a tensor needs a position to have its shape
+            padding_strategy, max_length = PaddingStrategy.MAX_LENGTH, max(1, max_length or 1)
+        padded = self.pad(
+            batch,
+            padding=padding_strategy,
+            max_length=max_length,
+            pad_to_multiple_of=pad_to_multiple_of,
+            padding_side=padding_side,
+            return_attention_mask=return_attention_mask,
+        )
+        found = {name: rows[0] for name, rows in padded.items()} if one else dict(padded)
+        return BatchEncoding(found, tensor_type=return_tensors, prepend_batch_axis=one)
+
+    def _read(self, text: Text, is_split_into_words: bool) -> list[Token]:
+        if isinstance(text, str) == is_split_into_words:
+            hint = "leave out" if is_split_into_words else "pass"
+            raise ConfigError(
+                f"found {text!r:.60}; {hint} is_split_into_words=True, or pass what goes with it"
+            )
+        tokens = self._reader(text if isinstance(text, str) else as_read(text, self._spec))
+        self._reader.cut([token.text for token in tokens])  # warns
+        return tokens
+
+    def _ids(self, sentences: list[list[Token]]) -> dict[str, list[Any]]:
+        spelling = Spelling(self._config, self._vocabulary, self._lexicon)
+        rows = spelling([token.text for sentence in sentences for token in sentence])
+        lengths = [len(sentence) for sentence in sentences]
+        return {name: [part.tolist() for part in torch.split(ids, lengths)] for name, ids in rows.items()}
+
+    def _pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 (transformers' own)
+        """Fill up one sentence. transformers pads lists of numbers; ours may be lists of rows."""
+        numbers = list(range(1, len(encoded_inputs["input_ids"]) + 1))
+        padded = super()._pad({**encoded_inputs, "input_ids": numbers}, *args, **kwargs)
+        places = padded["input_ids"]  # zero for padding, else the number of a token
+        blanks = {"input_ids": self._blank, "word_input_ids": 0, "offset_mapping": (0, 0)}
+        for name in blanks.keys() & encoded_inputs.keys():
+            rows = [blanks[name], *encoded_inputs[name]]
+            padded[name] = [rows[place] for place in places]
+        return padded
+
+    def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
+        """Write the files that this kind of model needs: none if it reads bytes."""
+        start = f"{filename_prefix}-" if filename_prefix else ""
+        vocabulary, lexicon = (
+            Path(save_directory) / (start + name) for name in self.vocab_files_names.values()
+        )
+        if self._vocabulary is not None:
+            self._vocabulary.save(vocabulary)
+        if self._lexicon is not None:
+            lexicon.write_text(json.dumps(vars(self._lexicon)), encoding="utf-8")
+        return tuple(str(path) for path in (vocabulary, lexicon) if path.exists())
+
+
+AutoConfig.register(ElmoConfig.model_type, ElmoConfig, exist_ok=True)
+AutoModel.register(ElmoConfig, ElmoModel, exist_ok=True)
+AutoTokenizer.register(ElmoConfig, tokenizer_class=ElmoTokenizer, exist_ok=True)
