@@ -4,8 +4,8 @@
     ELMOKIT_DATA=… python benchmarks/embed.py --quick    # small shape, few sentences, nothing written
     ELMOKIT_DATA=… python benchmarks/embed.py --linear 1000000    # also cost against tokens, with a picture
 
-Every system runs in a process of its own on the same sentences of WikiText-2 (weights are random, MiniLM's
-are its own). First each is tried at several batch sizes; then rounds go over all systems in turn, each at
+Every system runs in a process of its own; all of a shape embed the same sentences of WikiText-2 (weights are
+random, MiniLM's are its own). First each is tried at several batch sizes; then rounds go over all systems in turn, each at
 its best two sizes, with the peak of the matrix products measured in every round. Figures are medians over
 rounds at the better size, ratios and shares those of the rounds' own ratios and shares. AllenNLP takes
 batches as they are given; a second row hands it sentences sorted by length, which spares it much padding.
@@ -45,6 +45,8 @@ from elmokit.model.precision import supported
 from peers import Peer
 
 RESULTS = Path(__file__).parent / "results"
+# Of the small shape more: on a short text its time is mostly that of words seen for the first time.
+SENTENCES = {"original": 256, "small": 1024}
 SINGLES = 20  # sentences that are embedded one by one in each round; they come after the text of the round
 ALLENNLP, ALLENNLP_SORTED = "AllenNLP 2.10.1", "AllenNLP, sorted for it"
 Sentences = list[list[str]]
@@ -59,6 +61,7 @@ class System:
         name, shape, precision: what it is; shape "" is MiniLM.
         worker, model: which of the peers runs it, and what it is to load.
         batches: the sizes to try: sentences, or tokens for elmokit.
+        text: what it embeds.
         sort: whether we hand it the sentences sorted by length.
         found: for each of the best sizes, tokens a second of each round, by the clock and by processor time.
         singles: seconds of single sentences.
@@ -72,6 +75,7 @@ class System:
     worker: str
     model: dict[str, str]
     batches: Sequence[int]
+    text: Sentences
     sort: bool = False
     found: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     singles: list[float] = field(default_factory=list)
@@ -108,30 +112,31 @@ class System:
         self.peer = stack.enter_context(Peer(self.worker))
         self.peer.ask("load", **self.model)
 
-    def rate(self, sentences: Sentences, batch: int) -> tuple[float, float]:
-        """Tokens a second over these sentences, by the clock and by processor time."""
+    def rate(self, batch: int, most: int | None = None) -> tuple[float, float]:
+        """Tokens a second over its text (or the first sentences), by the clock and by processor time."""
+        sentences = self.text[:most]
         if self.sort:
             sentences = sorted(sentences, key=len, reverse=True)
         answer = self.peer.ask("embed", sentences=sentences, batch=batch)
         return num_tokens(sentences) / sum(answer["seconds"]), num_tokens(sentences) / answer["cpu_seconds"]
 
-    def try_batches(self, sentences: Sentences) -> None:
+    def try_batches(self) -> None:
         """Try the sizes upwards, small ones on fewer sentences, until they grow worse; the best two go on."""
         rates: dict[int, float] = {}
         with ExitStack() as stack:
             self.start(stack)
             for batch in self.batches:
-                few = len(sentences) if self.ours else max(batch, 8 if batch == 1 else 64)
-                rates[batch], _ = self.rate(sentences[:few], batch)
+                few = None if self.ours else max(batch, 8 if batch == 1 else 64)
+                rates[batch], _ = self.rate(batch, few)
                 print(f"  {self.title}, batch {batch}: {rates[batch]:.0f} tokens/s", flush=True)
                 if rates[batch] < 0.7 * max(rates.values()):
                     break
         self.found = {batch: [] for batch in sorted(rates, key=lambda batch: -rates[batch])[:2]}
 
-    def run_round(self, sentences: Sentences, singles: Sentences) -> None:
+    def run_round(self, singles: Sentences) -> None:
         """Embed all sentences at the best two sizes, then some one by one."""
         for batch, rates in self.found.items():
-            rates.append(self.rate(sentences, batch))
+            rates.append(self.rate(batch))
             print(f"  {self.title}, batch {batch}: {rates[-1][0]:.0f} tokens/s", flush=True)
         self.megabytes = self.peer.ask("peak_megabytes")["megabytes"]
         self.singles += self.peer.ask("single", sentences=singles)["seconds"]
@@ -158,40 +163,43 @@ def work_gflop(config: BiLMConfig, sentences: Sentences) -> float:
     return 2e-9 * (position * positions + word * words)
 
 
-def all_systems(shapes: list[str], folder: Path, largest: int) -> list[System]:
-    """Write the models and name what is to be measured: batches of at most `largest` sentences."""
+def all_systems(texts: dict[str, Sentences], folder: Path) -> list[System]:
+    """Write the models and name what is to be measured: each shape on its text, MiniLM on the last one."""
     systems = []
-    batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= largest]
-    for shape in shapes:
+    for shape, text in texts.items():
+        batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= len(text)]
         files = write_hdf5(random_model(SHAPES[shape]), folder / shape)
         for precision in supported():
             model = {**files, "precision": precision}
-            systems.append(System("elmokit", shape, precision, "elmokit", model, (1024, 2048, 4096, 8192)))
+            systems.append(
+                System("elmokit", shape, precision, "elmokit", model, (1024, 2048, 4096, 8192), text)
+            )
         for name, sort in ((ALLENNLP, False), (ALLENNLP_SORTED, True)):
-            systems.append(System(name, shape, "float32", "allennlp", files, batches[sort:], sort=sort))
+            systems.append(System(name, shape, "float32", "allennlp", files, batches[sort:], text, sort=sort))
     systems.append(
-        System("MiniLM-L6, sorted for it", "", "float32", "minilm", {}, (8, 16, 32, 64), sort=True)
+        System("MiniLM-L6, sorted for it", "", "float32", "minilm", {}, (8, 16, 32, 64), text, sort=True)
     )
     return systems
 
 
-def run_rounds(systems: list[System], text: Sentences, singles: Sentences, repeats: int) -> list[Peaks]:
+def run_rounds(systems: list[System], singles: Sentences, repeats: int) -> list[Peaks]:
     """Go over all systems in turn, forth and back; returns the peaks of the matrix products in each round."""
     peaks = []
     for number in range(repeats):
         print(f"round {number + 1}", flush=True)
         peaks.append(gemm_peaks())
         for system in systems if number % 2 == 0 else reversed(systems):
-            system.run_round(text, singles[number * SINGLES : (number + 1) * SINGLES])
+            system.run_round(singles[number * SINGLES : (number + 1) * SINGLES])
     return peaks
 
 
-def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -> list[dict[str, Any]]:
+def summarise(systems: list[System], peaks: list[Peaks]) -> list[dict[str, Any]]:
     """One record for each system."""
     records = []
     for system in systems:
         rivals = {rival.name: rival for rival in systems if rival.shape == system.shape and not rival.ours}
-        gflop = work_gflop(SHAPES[system.shape], sentences) / num_tokens(sentences) if system.shape else 0.0
+        tokens = num_tokens(system.text)
+        gflop = work_gflop(SHAPES[system.shape], system.text) / tokens if system.shape else 0.0
         shares = [
             rate * gflop / max(peak[system.precision].values())
             for rate, peak in zip(system.rates, peaks, strict=True)
@@ -201,6 +209,7 @@ def summarise(systems: list[System], peaks: list[Peaks], sentences: Sentences) -
                 "system": system.name,
                 "shape": system.shape,
                 "precision": system.precision,
+                "tokens": tokens,
                 "batch": f"{system.batch} {'tokens' if system.ours else 'sentences'}",
                 "tokens/s": round(median(system.rates)),
                 **_ratios(system, rivals),
@@ -281,9 +290,12 @@ def as_markdown(result: dict[str, Any]) -> str:
     }
     parts = [
         "# Embedding speed",
-        f"Made by `python benchmarks/embed.py`: {result['tokens']:,} tokens in {result['sentences']} "
-        f"sentences of WikiText-2, random weights, {len(peaks)} interleaved rounds, medians. How things are "
-        "counted stands at the head of that file. The “÷” columns are ratios of tokens/s within a round.",
+        "Made by `python benchmarks/embed.py`: "
+        + ", ".join(
+            f"{count:,} sentences for the {shape} shape" for shape, count in result["sentences"].items()
+        )
+        + f" of WikiText-2, random weights, {len(peaks)} interleaved rounds, medians. How things are counted "
+        "stands at the head of that file. The “÷” columns are ratios of tokens/s within a round.",
         markdown_table(["machine", ""], result["machine"].items()),
         markdown_table(
             ["products", "operator", "best GFLOP/s"], ([*key, f"{value:.1f}"] for key, value in best.items())
@@ -313,7 +325,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
-    parser.add_argument("--sentences", type=int, default=256, help="how many (default 256: 6,250 tokens)")
+    parser.add_argument("--sentences", type=int, help="how many (default 256; 1,024 for the small shape)")
     parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
     parser.add_argument(
         "--quick", action="store_true", help="small shape, 64 sentences, one round; nothing is written"
@@ -326,19 +338,20 @@ def main() -> None:
         arguments.shapes, arguments.sentences, arguments.repeats = ["small"], 64, 1
     if arguments.linear and "small" not in arguments.shapes:
         parser.error("--linear measures the small shape, which --shapes leaves out")
-    wanted = arguments.sentences + SINGLES * arguments.repeats
-    sentences = list(islice(wikitext_sentences(), wanted))
-    text, singles = sentences[: arguments.sentences], sentences[arguments.sentences :]
+    counts = {shape: arguments.sentences or SENTENCES[shape] for shape in arguments.shapes}
+    sentences = list(islice(wikitext_sentences(), max(counts.values()) + SINGLES * arguments.repeats))
+    texts = {shape: sentences[:count] for shape, count in counts.items()}
+    singles = sentences[max(counts.values()) :]
     began = time.monotonic()
-    result: dict[str, Any] = {"machine": machine(), "tokens": num_tokens(text), "sentences": len(text)}
+    result: dict[str, Any] = {"machine": machine(), "sentences": counts}
     with TemporaryDirectory() as temporary, ExitStack() as stack:
-        systems = all_systems(arguments.shapes, Path(temporary), len(text))
+        systems = all_systems(texts, Path(temporary))
         for system in systems:
-            system.try_batches(text)
+            system.try_batches()
         for system in systems:  # anew, so that the memory of other sizes is not counted
             system.start(stack)
-        result["peaks"] = run_rounds(systems, text, singles, arguments.repeats)
-        result["systems"] = summarise(systems, result["peaks"], text)
+        result["peaks"] = run_rounds(systems, singles, arguments.repeats)
+        result["systems"] = summarise(systems, result["peaks"])
         linear = arguments.linear
         result["linear"] = measure_linear(systems, Path(temporary), linear) if linear else []
     result["seconds"] = round(time.monotonic() - began)
