@@ -5,11 +5,11 @@
     ELMOKIT_DATA=… python benchmarks/embed.py --linear 1000000    # also cost against tokens, with a picture
 
 Every system runs in a process of its own; all of a shape embed the same sentences of WikiText-2 (weights are
-random, MiniLM's are its own). First each is tried at several batch sizes; then rounds go over all systems in turn, each at
-its best two sizes, with the peak of the matrix products measured in every round. Figures are medians over
-rounds at the better size, ratios and shares those of the rounds' own ratios and shares. AllenNLP takes
-batches as they are given; a second row hands it sentences sorted by length, which spares it much padding.
-Results go to `results/embed.md` and `.json`.
+random, MiniLM's are its own). First each is tried at several batch sizes; then rounds go over all systems in
+turn, each at its best two sizes, with the peak of the matrix products measured in every round. Figures are
+medians over rounds at the better size, ratios and shares those of the rounds' own ratios and shares. AllenNLP
+takes batches as they are given; a second row hands it sentences sorted by length, which spares it much
+padding. Results go to `results/embed.md` and `.json`.
 
 What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty
 table of words, so the token encoder's time is in it. The arithmetic behind "share of peak" is that of the

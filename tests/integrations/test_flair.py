@@ -68,6 +68,7 @@ def test_what_is_saved_has_the_model_in_it(model):
         assert torch.equal(a.get_embedding(), b.get_embedding())
 
 
+@pytest.mark.filterwarnings("ignore")  # flair's trainer calls what torch has renamed
 def test_a_tagger_trains_and_is_loaded_again(tmp_path):
     save_model(wide_bundle(), tmp_path / "wide")
     sentences = []
