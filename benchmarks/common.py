@@ -17,25 +17,13 @@ from torch import Tensor
 
 from elmokit.formats import ModelBundle, save_model
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
+from elmokit.pretrain.recipe import SIZES
 from elmokit.text import TokenizerSpec
 
-PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-
-
-def published_shape(cell_dim: int, projection_dim: int, num_highway: int) -> BiLMConfig:
-    """One of the shapes that the English models were published in."""
-    return BiLMConfig(
-        encoder=CharCNNConfig(filters=PUBLISHED_FILTERS, embedding_dim=16, num_highway=num_highway),
-        cell_dim=cell_dim,
-        projection_dim=projection_dim,
-        num_layers=2,
-        cell_clip=3.0,
-        projection_clip=3.0,
-        skip_connections=True,
-    )
-
-
-SHAPES = {"original": published_shape(4096, 512, 2), "small": published_shape(1024, 128, 1)}
+SHAPES = {name: SIZES[name] for name in ("original", "small")}
+_encoder = SHAPES["original"].encoder
+assert isinstance(_encoder, CharCNNConfig)
+PUBLISHED_FILTERS = _encoder.filters
 
 
 @torch.no_grad()

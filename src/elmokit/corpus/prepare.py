@@ -35,7 +35,6 @@ from elmokit.corpus.prepared import (
     PreparedCorpus,
     part_folder,
 )
-from elmokit.corpus.progress import StartStep, progress_display
 from elmokit.corpus.report import PartCounts, make_report
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.settings import PrepareSettings
@@ -43,6 +42,7 @@ from elmokit.corpus.shards import ShardWriter
 from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
+from elmokit.progress import StartStep, progress_display
 from elmokit.text import Vocabulary, make_word_cutter
 from elmokit.text.vocabulary import SPECIAL_TOKENS
 from elmokit.workers import can_fork, ordered_map

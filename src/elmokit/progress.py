@@ -1,4 +1,4 @@
-"""How far the preparation is, on standard error, if that is a terminal."""
+"""How far long work in steps has come, on standard error, if that is a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
