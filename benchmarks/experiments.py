@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--recipe", default="default")
     parser.add_argument("settings", nargs="*", metavar="setting=value")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
         run = Run(
             sources=[arguments.corpus],

@@ -191,6 +191,23 @@ def test_an_adaptive_softmax_in_fewer_bits(adaptive, tmp_path, dtype):
     )
 
 
+def test_a_softmax_in_fewer_bits_than_the_network(adaptive, tmp_path):
+    softmax, model = adaptive
+    save_model(model, tmp_path / "model", dtype="float16", softmax_dtype="int8")
+    types = {
+        name: {tensor.dtype for tensor in load_file(tmp_path / "model" / name).values()}
+        for name in ("model.safetensors", "softmax.safetensors")
+    }
+    assert types == {
+        "model.safetensors": {torch.float16},
+        "softmax.safetensors": {torch.int8, torch.float32},
+    }
+    found = load_model(tmp_path / "model").softmax.read()
+    torch.testing.assert_close(found.weight, softmax.weight, atol=0.02, rtol=0)
+    with pytest.raises(ConfigError, match=r"^the HDF5 layout holds float32 only.* to store int8$"):
+        save_model(model, tmp_path / "other", format="hdf5", softmax_dtype="int8")
+
+
 def test_hdf5_has_no_place_for_it_and_says_so(adaptive, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         save_model(adaptive[1], tmp_path / "model", format="hdf5")

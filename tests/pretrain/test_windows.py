@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmokit.errors import DataError
+from elmokit.pretrain.lowercase import LowerCase
 from elmokit.pretrain.windows import Windows
+from tests.training import prepare
 
 
 def shard(sentences):
@@ -100,3 +102,33 @@ def test_passes_differ():
 def test_a_corpus_smaller_than_a_batch_is_refused():
     with pytest.raises(DataError, match=r"2 words and sentence ends.*4 rows × 5 = 20; use more text"):
         Windows([shard([[3]])], rows=4, steps=5, order="document", seed=0)
+
+
+def test_sentences_read_in_lower_case_predict_the_words_as_they_stand():
+    text = [[10, 11, 12], [11, 13], [12, 10]] * 20
+    lower = np.arange(14)
+    lower[[10, 12]] = 13, 14  # 14: a spelling that the corpus does not have
+    settings = {"rows": 2, "steps": 5, "order": "document", "seed": 3}
+    plain, mixed = (
+        Windows([shard(text)], **settings, lowercase=share, lowercase_ids=lower) for share in (0.0, 0.5)
+    )
+    lowered = 0
+    for step in range(plain.per_pass):
+        inputs, targets, _ = read(plain, step)
+        read_in, said, _ = read(mixed, step)
+        np.testing.assert_array_equal(said, targets)
+        assert ((read_in == inputs) | (read_in == lower[inputs])).all()
+        lowered += (read_in != inputs).sum()
+    capitals = sum(word in (10, 12) for sentence in text for word in sentence)
+    assert 0.25 < lowered / (2 * capitals) < 0.75
+
+
+def test_lower_case_of_a_corpus(tmp_path):
+    corpus = prepare(tmp_path, ["The cat sat", "the CAT saw Rome", "<S> is no word"])
+    lower = LowerCase(corpus)
+    plain = corpus.spellings(np.arange(corpus.num_types))
+    for number, spelling in enumerate(plain):
+        expected = spelling if number < 3 else spelling.lower()
+        assert lower.spellings(lower.ids[[number]]) == [expected]
+    both = np.unique(np.concatenate([np.arange(corpus.num_types), lower.ids]))
+    assert lower.spellings(both)[: len(plain)] == plain

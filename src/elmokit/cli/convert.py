@@ -24,15 +24,27 @@ import click
     show_default=True,
     help="Of the stored weights (native format); int8 makes a quarter of the size.",
 )
+@click.option(
+    "--softmax-precision",
+    type=click.Choice(["float32", "float16", "int8"]),
+    help="Of the stored softmax, often the larger part.  [that of the weights]",
+)
 def convert(
     source: str,
     target: str,
     weights: str | None,
     model_format: Literal["native", "hdf5"],
     precision: Literal["float32", "float16", "int8"],
+    softmax_precision: Literal["float32", "float16", "int8"] | None,
 ) -> None:
     """Read the model IN and write it to the new folder OUT."""
     from elmokit.formats import load_model, save_model
 
-    save_model(load_model(source, weights), target, format=model_format, dtype=precision)
+    save_model(
+        load_model(source, weights),
+        target,
+        format=model_format,
+        dtype=precision,
+        softmax_dtype=softmax_precision,
+    )
     click.echo(f"wrote {target}", err=True)

@@ -106,10 +106,27 @@ def _section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
     return section
 
 
-def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "float32") -> None:
-    """Write a native folder into `folder`, which must exist and be empty."""
-    if dtype not in get_args(StoredType):
-        raise ConfigError(f"weights are stored as {', '.join(get_args(StoredType))}, not {dtype!r}")
+def write_native(
+    bundle: ModelBundle,
+    folder: Path,
+    *,
+    dtype: StoredType = "float32",
+    softmax_dtype: StoredType | None = None,
+) -> None:
+    """Write a native folder into `folder`, which must exist and be empty.
+
+    Args:
+        bundle: the model.
+        folder: where.
+        dtype: of the stored weights.
+        softmax_dtype: of the stored softmax, when it is not the same.
+    """
+    dtypes: dict[str, StoredType] = {
+        "model.safetensors": dtype,
+        "softmax.safetensors": softmax_dtype or dtype,
+    }
+    for unknown in {*dtypes.values()} - {*get_args(StoredType)}:
+        raise ConfigError(f"weights are stored as {', '.join(get_args(StoredType))}, not {unknown!r}")
     tensors = {"model.safetensors": bundle.model.state_dict()}
     cutoffs: tuple[int, ...] = ()
     if bundle.softmax is not None:
@@ -119,7 +136,7 @@ def write_native(bundle: ModelBundle, folder: Path, *, dtype: StoredType = "floa
     for name, state in tensors.items():
         stored: dict[str, Tensor] = {}
         for key, tensor in state.items():
-            stored |= _stored(key, tensor.detach().cpu(), dtype)
+            stored |= _stored(key, tensor.detach().cpu(), dtypes[name])
         adaptive = {_CUTOFFS: ",".join(map(str, cutoffs))} if cutoffs and "softmax" in name else {}
         save_file(stored, folder / name, metadata={"format": "pt"} | adaptive)
     if bundle.vocabulary is not None:

@@ -21,7 +21,12 @@ ModelFormat = Literal["native", "hdf5"]
 
 
 def save_model(
-    bundle: ModelBundle, folder: str | Path, *, format: ModelFormat = "native", dtype: StoredType = "float32"
+    bundle: ModelBundle,
+    folder: str | Path,
+    *,
+    format: ModelFormat = "native",
+    dtype: StoredType = "float32",
+    softmax_dtype: StoredType | None = None,
 ) -> None:
     """Write a model into a new folder.
 
@@ -30,6 +35,7 @@ def save_model(
         folder: must not exist, or be empty.
         format: "native", or "hdf5" for options.json + weights.hdf5 as AllenNLP and bilm-tf read them.
         dtype: of the stored weights, "float32", "float16" or "int8"; the HDF5 layout knows float32 alone.
+        softmax_dtype: of the stored softmax, when it is not the same.
 
     Raises:
         DataError: the folder cannot be written.
@@ -37,8 +43,11 @@ def save_model(
     """
     if format not in ("native", "hdf5"):
         raise ConfigError(f"the formats to write are native and hdf5, not {format!r}")
-    if format == "hdf5" and dtype != "float32":
-        raise ConfigError(f"the HDF5 layout holds float32 only; use the native format to store {dtype}")
+    fewer_bits = sorted({dtype, softmax_dtype or dtype} - {"float32"})
+    if format == "hdf5" and fewer_bits:
+        raise ConfigError(
+            f"the HDF5 layout holds float32 only; use the native format to store {' or '.join(fewer_bits)}"
+        )
     target = Path(folder)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -51,7 +60,7 @@ def save_model(
         ) from error
     try:
         if format == "native":
-            native.write_native(bundle, aside, dtype=dtype)
+            native.write_native(bundle, aside, dtype=dtype, softmax_dtype=softmax_dtype)
         else:
             _write_hdf5(bundle, aside)
         aside.chmod(0o755)  # mkdtemp makes folders for oneself alone

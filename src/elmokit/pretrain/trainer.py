@@ -19,6 +19,7 @@ from elmokit.model import BiLM, LayerState
 from elmokit.model.precision import Precision
 from elmokit.model.threads import whole_pieces
 from elmokit.pretrain.checkpoints import Checkpoints
+from elmokit.pretrain.lowercase import LowerCase
 from elmokit.pretrain.metrics import Metrics
 from elmokit.pretrain.network import TrainingNetwork
 from elmokit.pretrain.optimizer import Optimizer, learning_rate
@@ -137,16 +138,24 @@ class Trainer:
         self._processes = processes or Processes()
         self._rows = self._processes.rows(recipe.batch)
         self._say, self._folder = say, folder
+        lower = LowerCase(corpus) if recipe.lowercase else None
         self._windows = Windows(
-            corpus.train, rows=recipe.batch, steps=recipe.unroll, order=recipe.order, seed=recipe.seed
+            corpus.train,
+            rows=recipe.batch,
+            steps=recipe.unroll,
+            order=recipe.order,
+            seed=recipe.seed,
+            lowercase=recipe.lowercase,
+            lowercase_ids=None if lower is None else lower.ids,
         )
+        spell = corpus.spellings if lower is None else lower.spellings
         to_inputs = encoder_inputs(model.config, corpus.vocabulary, None)
         threads = PairOfThreads(table.weight.device)
         self._network = TrainingNetwork(
             model,
             table,
             recipe,
-            lambda types: to_inputs(corpus.spellings(types)),
+            lambda types: to_inputs(spell(types)),
             precision=precision,
             threads=threads,
             rows=self._rows,

@@ -60,10 +60,20 @@ class Windows:
         steps: T.
         order: see above.
         seed: of shifts and shuffles.
+        lowercase: chance that a sentence is read in lower case; what is to be said stays as it is.
+        lowercase_ids: (types,) for each type that of its spelling in lower case.
     """
 
     def __init__(
-        self, shards: Sequence[TokenShard], *, rows: int, steps: int, order: Order, seed: int
+        self,
+        shards: Sequence[TokenShard],
+        *,
+        rows: int,
+        steps: int,
+        order: Order,
+        seed: int,
+        lowercase: float = 0.0,
+        lowercase_ids: Ids | None = None,
     ) -> None:
         self._tokens = [shard.tokens for shard in shards]
         firsts = np.cumsum([0, *(len(tokens) for tokens in self._tokens)])  # (shards + 1,)
@@ -71,6 +81,7 @@ class Windows:
         starts = [shard.starts[:-1] + first for shard, first in zip(shards, firsts[:-1], strict=True)]
         self._starts: Ids = np.concatenate([*starts, firsts[-1:]])  # (sentences + 1,)
         self._rows, self._steps, self._order, self._seed = rows, steps, order, seed
+        self._lowercase, self._lowercase_ids = lowercase, lowercase_ids
         self.places = int(firsts[-1]) - (len(self._starts) - 1)
         self.per_pass = self.places // (rows * steps)
         if not self.per_pass:
@@ -93,10 +104,13 @@ class Windows:
         offset = place - np.where(index > 0, self._ends[index - 1], 0)
         first, last = self._starts[sentence], self._starts[sentence + 1] - 1
         tokens = self._read(np.stack([first + offset, last - offset, first + offset + 1, last - offset - 1]))
-        types, inputs = np.unique(tokens[:2], return_inverse=True)
+        read = tokens[:2]
+        if self._lowercase_ids is not None:
+            read = np.where(self._lowered[sentence], self._lowercase_ids[read], read)
+        types, inputs = np.unique(read, return_inverse=True)
         starts = offset == 0
         starts[0] |= within == 0  # a row may begin a pass in the middle of a sentence
-        return Window(types, inputs.reshape(tokens[:2].shape), tokens[2:], starts)
+        return Window(types, inputs.reshape(read.shape), tokens[2:], starts)
 
     def _begin(self, number: int) -> None:
         """Make ready for a pass over the corpus."""
@@ -110,6 +124,10 @@ class Windows:
             self._permutation = None
             self._ends = np.cumsum(lengths)
             self._shift = int(random.integers(self.places))
+        if self._lowercase_ids is not None:
+            self._lowered = (
+                np.random.default_rng([self._seed, number, 1]).random(len(lengths)) < self._lowercase
+            )
         self._pass = number
 
     def _read(self, places: Ids) -> Ids:
