@@ -1,5 +1,7 @@
 """What the benchmarks share: models of random weights, sentences, and how results are shown."""
 
+import argparse
+import json
 import lzma
 import math
 import os
@@ -24,6 +26,7 @@ SHAPES = {name: SIZES[name] for name in ("original", "small")}
 _encoder = SHAPES["original"].encoder
 assert isinstance(_encoder, CharCNNConfig)
 PUBLISHED_FILTERS = _encoder.filters
+RESULTS = Path(__file__).parent / "results"
 
 
 @torch.no_grad()
@@ -137,3 +140,23 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 def _cell(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def model_parser(description: str) -> argparse.ArgumentParser:
+    """A parser of the command line of what measures one model, which is its first argument."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("model", help="anything that elmokit.load opens")
+    return parser
+
+
+def report(kind: str, model: str, text: str, result: dict[str, object], *, suffix: str = "") -> None:
+    """Print a text, and write the figures behind it to results/<kind>-<name of the model><suffix>.json."""
+    path = RESULTS / f"{kind}-{Path(model).resolve().name}{suffix}.json"
+    whole = {"model": model, **result, "machine": machine()}
+    path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"{text}\n\nwritten to {path}")
+
+
+def percent(share: float) -> float:
+    """A share as it is written down."""
+    return round(100 * share, 2)

@@ -1,77 +1,160 @@
-"""What `make demo` shows: contextual vectors layer by layer, and a text file turned into a file of vectors.
+"""What `make demo` shows: a word has another vector in another sentence, and these tell its senses apart.
 
-No trained model is bundled yet, so a small one is made on the spot with RANDOM weights. The machinery is the
-real one (saved in the published format, loaded, embedded); the numbers mean nothing about language.
+    python examples/demo.py [--en MODEL] [--zh MODEL]      # the bundled models when not given
+
+For the words of demo_words.toml it prints how alike their uses are at each layer and the nearest use of each,
+and it draws demo.png: where the uses of a word go from the one vector that they share at layer 0.
 """
 
-import tempfile
+import argparse
+import textwrap
+import tomllib
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import h5py
 import numpy as np
-import torch
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 import elmokit
-from elmokit.embed_file import embed_file
-from elmokit.formats import ModelBundle, save_model
-from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.text import default_spec
+from elmokit.formats.load import bundled_names
 
-SENTENCES = [
-    "The bank raised its rates.",
-    "We sat on the bank of the river.",
-    "The bank didn't lend $5.50 to anyone.",
-    "银行提高了利率。",
-]
+COLOURS = ("#0072B2", "#D55E00")  # of Okabe and Ito: everybody can tell them apart
+CJK_FONTS = ("Noto Sans CJK", "Source Han Sans", "WenQuanYi", "SimHei", "Microsoft YaHei", "PingFang")
 
 
-def random_model(folder: Path) -> None:
-    """Write a model of random weights in the layout of the published ones (options.json and HDF5)."""
-    torch.manual_seed(1)
-    encoder = CharCNNConfig(filters=((1, 32), (2, 32), (3, 64), (4, 128)), embedding_dim=16, num_highway=1)
-    config = BiLMConfig(
-        encoder=encoder, cell_dim=256, projection_dim=64, num_layers=2, cell_clip=3.0, projection_clip=3.0,
-        skip_connections=True,
-    )  # fmt: skip
-    save_model(ModelBundle(BiLM(config), default_spec("en")), folder, format="hdf5")
+@dataclass(frozen=True)
+class Uses:
+    """The uses of a word in two senses: n sentences, their senses (n,), the word's vectors (L+1, n, 2P)."""
+
+    word: str
+    names: list[str]
+    sentences: list[str]
+    senses: np.ndarray
+    vectors: np.ndarray
+
+    @classmethod
+    def embed(cls, elmo: elmokit.Embedder, word: str, by_sense: dict[str, list[str]]) -> "Uses":
+        """Embed the sentences; a word of several tokens, as Chinese ones are, is the mean of theirs."""
+        sentences = [sentence for several in by_sense.values() for sentence in several]
+        senses = [number for number, several in enumerate(by_sense.values()) for _ in several]
+        vectors = []
+        for found in elmo.stream(sentences):
+            start = found.text.find(word)
+            tokens = [at for at, (a, b) in enumerate(found.offsets) if start <= a and b <= start + len(word)]
+            if start < 0 or not tokens:
+                raise SystemExit(f"{found.text!r} was read as {found.tokens}, which has no {word!r}")
+            vectors.append(found.layers[:, tokens].mean(axis=1))  # (L+1, 2P)
+        return cls(word, list(by_sense), sentences, np.array(senses), np.stack(vectors, axis=1))
+
+    def cosines(self, layer: int) -> np.ndarray:
+        """Of each use with each, (n, n)."""
+        unit = self.vectors[layer] / np.linalg.norm(self.vectors[layer], axis=1, keepdims=True)
+        return unit @ unit.T
+
+    def within_and_across(self, layer: int) -> tuple[float, float]:
+        """The mean cosine of two uses of one sense, and of two uses of different senses."""
+        same, two = self.senses[:, None] == self.senses, ~np.eye(len(self.senses), dtype=bool)
+        cosines = self.cosines(layer)
+        return float(cosines[same & two].mean()), float(cosines[~same].mean())
+
+    def paths(self) -> np.ndarray:
+        """Where each use stands at each layer, (L+1, n, 2), seen from the mean of the layer's uses.
+
+        The plane is that of the top layer's first two principal components; the second sense is to the right.
+        """
+        centred = self.vectors - self.vectors.mean(axis=1, keepdims=True)
+        plane = np.linalg.svd(centred[-1], full_matrices=False)[2][:2]  # (2, 2P)
+        places = centred @ plane.T
+        if places[-1, self.senses == 1, 0].mean() < 0:
+            places[..., 0] *= -1
+        return places / np.abs(places).max()
+
+
+def show(uses: Uses, console: Console) -> None:
+    """Print a word's two tables."""
+    console.print(f"\n[bold]{uses.word}[/bold]: {' or '.join(uses.names)}?")
+    table = Table("mean cosine of two uses", "same sense", "other sense", "difference")
+    for layer in range(len(uses.vectors)):
+        within, across = uses.within_and_across(layer)
+        name = f"layer {layer}{': the word alone' if layer == 0 else ''}"
+        table.add_row(name, f"{within:.3f}", f"{across:.3f}", f"{within - across:+.3f}")
+    console.print(table)
+    whole = partial(Column, overflow="fold")  # Chinese has no blanks to break lines at
+    table = Table("sense", whole("sentence"), whole("nearest at the top layer"), "cosine", "")
+    cosines = uses.cosines(-1) - 2 * np.eye(len(uses.senses))  # no use is its own neighbour
+    for row, (sense, near) in enumerate(zip(uses.senses, cosines.argmax(axis=1), strict=True)):
+        mark = "[green]✓[/green]" if sense == uses.senses[near] else "[red]✗[/red]"
+        shown = f"{cosines[row, near]:.3f}"
+        table.add_row(uses.names[sense], uses.sentences[row], uses.sentences[near], shown, mark)
+    console.print(table)
+
+
+def draw(uses: Uses, axes: Axes) -> None:
+    """Draw the way of each use from layer 0 to the top, and its sentence at the side."""
+    places = uses.paths()
+    for sense, (colour, side, align) in enumerate(zip(COLOURS, (-1, 1), ("right", "left"), strict=True)):
+        rows = np.flatnonzero(uses.senses == sense)
+        rows = rows[np.argsort(places[-1, rows, 1])]  # lowest first, so that lines to the texts cross least
+        for row, height in zip(rows, np.linspace(-0.8, 0.8, len(rows)), strict=True):
+            x, y = places[-1, row]
+            axes.plot([x, 1.2 * side], [y, height], color="0.8", lw=0.8, zorder=0)
+            axes.plot(*places[:, row].T, color=colour, lw=2.2, alpha=0.35, solid_capstyle="round")
+            axes.scatter(*places[1:-1, row].T, s=20, color=colour, lw=0)
+            axes.scatter(x, y, s=95, color=colour, ec="white", lw=1.2, zorder=3)
+            text = textwrap.fill(uses.sentences[row], 20 if uses.word.isascii() else 11)
+            axes.text(1.25 * side, height, text, ha=align, va="center", linespacing=1.2)
+        axes.text(1.25 * side, 1.2, uses.names[sense], color=colour, size=15, weight="bold", ha=align)
+    axes.scatter(0, 0, s=95, color="white", ec="0.25", lw=1.6, zorder=4)
+    axes.text(0, 1.2, uses.word, size=24, weight="bold", ha="center")
+    caption = "top layer: cosine {:.2f} within a sense, {:.2f} across".format(*uses.within_and_across(-1))
+    axes.text(0, -1.28, caption, color="0.45", size=9.5, ha="center")
+    axes.set(xlim=(-2.9, 2.9), ylim=(-1.45, 1.5), aspect="equal")
+
+
+def picture(words: list[Uses], fonts: list[str], path: Path) -> None:
+    """Draw two words a row, written in the first font that has the letters."""
+    lines = -(-len(words) // 2)
+    height = 1.0 + 3.4 * lines  # inches
+    with rc_context({"font.family": fonts, "font.size": 10.5}):
+        figure = Figure(figsize=(13.33, height))
+        figure.suptitle("A word's vector moves with its sentence", y=1 - 0.2 / height, size=19)
+        key = "○ layer 0: one vector for all uses    • between    ● top layer, its two principal components"
+        figure.text(0.5, 1 - 0.75 / height, key, ha="center", color="0.35")
+        figure.subplots_adjust(left=0, right=1, bottom=0, top=1 - 0.9 / height, wspace=0, hspace=0)
+        grid = list(figure.subplots(lines, 2, squeeze=False).flat)
+        for axes in grid:
+            axes.axis("off")
+        for uses, axes in zip(words, grid, strict=False):
+            draw(uses, axes)
+        figure.savefig(path, dpi=150)
+    print(f"\npicture: {path.resolve()}")
 
 
 def main() -> None:
-    """Run the demonstration."""
-    console = Console()
-    with tempfile.TemporaryDirectory() as scratch:
-        random_model(Path(scratch) / "model")
-        elmo = elmokit.load(Path(scratch) / "model", tokenizer="rules:en")
-        console.print(
-            "[yellow]No trained model is bundled yet: the weights of this one are random.[/yellow]\n"
-        )
-
-        sentences = elmo.embed(SENTENCES)
-        for sentence in sentences:
-            shape = " × ".join(map(str, sentence.layers.shape))
-            console.print(
-                f"{sentence.text!r}\n  tokens {sentence.tokens}\n  layers {shape} (layers, tokens, numbers)"
-            )
-
-        table = Table(title="cosine of “bank” in sentence 1 with “bank” in …")
-        for heading in ("layer", "sentence 1", "sentence 2", "sentence 3"):
-            table.add_column(heading)
-        uses = [s.layers[:, s.tokens.index("bank")] for s in sentences[:3]]  # (L+1, 2P) each
-        for layer, name in enumerate(("0: the token alone", "1: LSTM", "2: LSTM")):
-            first = uses[0][layer]
-            cosines = [
-                float(first @ u[layer] / np.linalg.norm(first) / np.linalg.norm(u[layer])) for u in uses
-            ]
-            table.add_row(name, *(f"{cosine:.3f}" for cosine in cosines))
-        console.print(table)
-
-        text, vectors = Path(scratch) / "text.txt", Path(scratch) / "vectors.h5"
-        text.write_text("\n".join(SENTENCES * 250) + "\n", encoding="utf-8")
-        console.print(f"elmokit embed text.txt vectors.h5: {embed_file(elmo, text, vectors)}")
-        with h5py.File(vectors) as file:
-            console.print(f"vectors.h5 holds {len(file) - 1:,} sentences; the first is {file['0'].shape}")
+    """Embed, print, draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--en", help="a model instead of the bundled 'en'")
+    parser.add_argument("--zh", help="a model instead of the bundled 'zh'")
+    given = vars(parser.parse_args())
+    data = tomllib.loads(Path(__file__).with_name("demo_words.toml").read_text(encoding="utf-8"))
+    words = []
+    for language, wanted in data.items():
+        if given[language] or language in bundled_names():
+            elmo = elmokit.load(given[language] or language)
+            words += [Uses.embed(elmo, word, by_sense) for word, by_sense in wanted.items()]
+        else:
+            print(f"No model {language!r} came with this elmokit: {', '.join(wanted)} are left out.")
+    for uses in words:
+        show(uses, Console())
+    cjk = sorted({font.name for font in fontManager.ttflist if font.name.startswith(CJK_FONTS)})[:1]
+    if drawn := [uses for uses in words if uses.word.isascii() or cjk]:
+        picture(drawn, ["DejaVu Sans", *cjk], Path("demo.png"))
 
 
 if __name__ == "__main__":

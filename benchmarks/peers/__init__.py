@@ -84,6 +84,15 @@ def peer_python(name: str) -> Path:
     return python
 
 
+def peer_package(name: str, package: str) -> Path:
+    """Where a package lies in a peer's environment, for those who only want its files."""
+    find = (
+        f"import importlib.util; print(importlib.util.find_spec({package!r}).submodule_search_locations[0])"
+    )
+    found = subprocess.run([peer_python(name), "-c", find], check=True, capture_output=True, text=True)
+    return Path(found.stdout.strip())
+
+
 class Peer:
     """A worker process that answers commands; use it in a `with` block.
 
