@@ -111,3 +111,8 @@ def test_folders_may_be_entered_by_others(tmp_path):
     """Temporary folders are closed to others, models should not be."""
     save_model(tiny_bundle(), tmp_path / "model")
     assert (tmp_path / "model").stat().st_mode & 0o055 == 0o055
+
+
+def test_others_may_read_a_saved_model(tmp_path):
+    save_model(tiny_bundle(), tmp_path / "model")
+    assert all(file.stat().st_mode & 0o044 for file in (tmp_path / "model").iterdir())

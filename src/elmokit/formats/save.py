@@ -63,7 +63,9 @@ def save_model(
             native.write_native(bundle, aside, dtype=dtype, softmax_dtype=softmax_dtype)
         else:
             _write_hdf5(bundle, aside)
-        aside.chmod(0o755)  # mkdtemp makes folders for oneself alone
+        aside.chmod(0o755)  # mkdtemp makes folders for oneself alone, safetensors files
+        for file in aside.iterdir():
+            file.chmod(0o644)
         if target.exists():
             target.rmdir()
         aside.rename(target)

@@ -182,6 +182,7 @@ class TaskModel(nn.Module):
             stored.append({"spec": spec, "fingerprint": encoder.fingerprint()})
         aside = folder / ".model.safetensors"
         save_file({name: tensor.contiguous() for name, tensor in self._learnt_state().items()}, aside)
+        aside.chmod(0o644)  # safetensors makes files for oneself alone
         aside.rename(folder / "model.safetensors")
         config = {
             "format": FORMAT,
