@@ -71,6 +71,25 @@ def test_text_becomes_a_model(text):
     assert "forward" in result.output
 
 
+def test_a_model_of_words_without_characters(text):
+    settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = {}\n"
+    (text / "words.toml").write_text(settings.format(99), encoding="utf-8")
+    refused = invoke(*command(text, "--tokens", "400", recipe="words.toml"))
+    assert refused.exit_code == 1
+    assert "the recipe's encoder has num_words = 99, the vocabulary has 17; set num_words = 17" in (
+        " ".join(refused.output.split())
+    )
+    (text / "words.toml").write_text(settings.format(17), encoding="utf-8")
+    result = invoke(*command(text, "--tokens", "400", recipe="words.toml", out="words"), "--hdf5")
+    assert result.exit_code == 0, result.output
+    for folder in (text / "words", text / "words" / "hdf5"):
+        elmo = elmokit.load(folder, tokenizer="rules:en")
+        known, other, unknown = elmo.embed(["the cat .", "the dog .", "the zebra ."])
+        assert not np.allclose(known["cat"], other["dog"])
+        (as_unknown,) = elmo.embed([["the", "<UNK>", "."]])
+        np.testing.assert_allclose(unknown["zebra"], as_unknown[1], atol=1e-6)
+
+
 def test_a_second_run_needs_resume_and_a_finished_one_stays(text):
     invoke(*command(text, "--tokens", "200"))
     again = invoke(*command(text, "--tokens", "200"))

@@ -201,4 +201,6 @@ def _changed(model: BiLMConfig, changes: object) -> BiLMConfig:
     encoder = changes.get("encoder", {})
     if not isinstance(encoder, Mapping):
         raise ConfigError(f"[model.encoder] must be a table of settings, found {encoder!r}")
-    return BiLMConfig.from_dict({**data, **changes, "encoder": {**data["encoder"], **encoder}})
+    if "num_words" not in encoder:  # a table of words takes the place of the character encoder
+        encoder = {**data["encoder"], **encoder}
+    return BiLMConfig.from_dict({**data, **changes, "encoder": encoder})

@@ -19,7 +19,7 @@ from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.errors import ConfigError, DataError, MissingExtra
 from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
 from elmokit.language_model import LanguageModel, Perplexity
-from elmokit.model import BiLM, LexiconConfig
+from elmokit.model import BiLM, LexiconConfig, WordConfig
 from elmokit.model.device import find_device
 from elmokit.model.precision import Precision, resolve, supported
 from elmokit.pretrain.network import draw_start_values
@@ -168,6 +168,12 @@ def _begin(run: Run, corpus: PreparedCorpus, start: ModelBundle | None) -> tuple
     random = torch.Generator().manual_seed(recipe.seed)
     counts = corpus.counts if recipe.frequency_bias else None
     if start is None:
+        encoder, words = recipe.model.encoder, len(corpus.vocabulary)
+        if isinstance(encoder, WordConfig) and encoder.num_words != words:
+            raise ConfigError(
+                f"the recipe's encoder has num_words = {encoder.num_words}, the vocabulary has {words}; "
+                f"set num_words = {words}, or prepare the text with --max-vocab {encoder.num_words}"
+            )
         model = BiLM(recipe.model)
         draw_start_values(model, random)
     else:
