@@ -158,7 +158,7 @@ class Embedder:
         if self.stateful:  # one call is one batch, whose rows carry the state
             return self._embed_call([self._prepare(text) for text in texts])
         if isinstance(texts, list | tuple):
-            _warn_of_one_sentence(texts)
+            _warn_of_one_sentence(texts, self._reader)
         return list(self.stream(texts))
 
     def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
@@ -187,9 +187,9 @@ class Embedder:
         """Embed sentences by batches of like length and give them back in order."""
         rows_of = list(batches_by_length([prepared.length for prepared in window], self.batch_tokens))
         groups = [[window[row] for row in rows] for rows in rows_of]
-        batches = [self._batch(group, rows) for group, rows in zip(groups, rows_of, strict=True)]
         results: dict[int, Sentence] = {}
-        for rows, group, (layers, end) in zip(rows_of, groups, self._engine(batches), strict=True):
+        done = self._engine(list(self._batches(groups, rows_of)))
+        for rows, group, (layers, end) in zip(rows_of, groups, done, strict=True):
             if self.stateful:
                 self._carried.put(torch.tensor(rows), end)
             vectors = self._mix(layers, [prepared.length for prepared in group])  # (S, 2P)
@@ -197,11 +197,14 @@ class Embedder:
             results.update(zip(rows, sentences, strict=True))
         return [results[row] for row in range(len(window))]
 
-    def _batch(self, group: list["_Prepared"], rows: list[int]) -> Batch:
-        tokens = list(chain.from_iterable(map(self._with_boundaries, group)))
-        lengths = torch.tensor([prepared.length for prepared in group])
-        state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
-        return Batch(self._type_vectors(tokens), lengths, state)
+    def _batches(self, groups: list[list["_Prepared"]], rows_of: list[list[int]]) -> Iterator[Batch]:
+        tokens = [list(chain.from_iterable(map(self._with_boundaries, group))) for group in groups]
+        vectors = self._type_vectors(list(chain.from_iterable(tokens)))  # (all tokens, P)
+        parts = torch.split(vectors, list(map(len, tokens)))  # (S, P) each
+        for group, rows, x in zip(groups, rows_of, parts, strict=True):
+            lengths = torch.tensor([prepared.length for prepared in group])
+            state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
+            yield Batch(x, lengths, state)
 
     def _with_boundaries(self, prepared: "_Prepared") -> Iterator[str]:
         begin, end = self.bundle.boundaries
@@ -251,10 +254,13 @@ class _Prepared:
         return len(self.tokens) + 2
 
 
-def _warn_of_one_sentence(texts: Sequence[Any]) -> None:
-    """A list of words is most likely one sentence that should have been wrapped in another list."""
+def _warn_of_one_sentence(texts: Sequence[Any], reader: Reader) -> None:
+    """A list of words is most likely one sentence that should have been wrapped in another list.
+
+    Text without blanks may be a sentence too, in Chinese for one: then the tokenizer cuts most of them.
+    """
     words = (isinstance(text, str) and text and not any(map(str.isspace, text)) for text in texts)
-    if len(texts) > 2 and all(words):
+    if len(texts) > 2 and all(words) and sum(len(reader(text)) == 1 for text in texts) > len(texts) / 2:
         warnings.warn(
             f"each of these {len(texts)} words is taken as a sentence of its own ({texts[0]!r}, …); "
             "for one sentence given by its tokens pass [tokens]",

@@ -11,9 +11,6 @@ from elmokit.text import Vocabulary, character_matrix, used_characters
 from elmokit.text.lexicon import Lexicon
 
 _CACHED_TYPES = 65_536
-# Products treat the rows of a last, incomplete group differently, in the last bit. With whole groups a type's
-# vector is the same whatever types it is computed with, so the cache's history never shows.
-_ROWS_TOGETHER = 8
 
 
 class TypeVectors:
@@ -49,12 +46,12 @@ class TypeVectors:
             first = len(self._rows)
             self._table[first : first + len(missing)] = self._encode(missing)
             self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
-        return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._device)]
+        rows = torch.tensor([self._rows[token] for token in tokens], dtype=torch.long)
+        return self._table[rows.to(self._device)]
 
     def _encode(self, types: list[str]) -> Tensor:
         """(U, P)."""
-        whole = types + types[:1] * (-len(types) % _ROWS_TOGETHER)
-        return self._encode_ids(*(ids.to(self._device) for ids in self._ids(whole)))[: len(types)]
+        return self._encode_ids(*(ids.to(self._device) for ids in self._ids(types)))
 
 
 def encoder_inputs(

@@ -7,6 +7,7 @@ import torch
 
 from elmokit import ConfigError, Embedder
 from elmokit.model import ScalarMix
+from elmokit.text import TokenizerSpec
 from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model
 
 
@@ -29,6 +30,13 @@ def test_what_is_not_warned_of(elmo, texts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         elmo.embed(texts)
+
+
+def test_sentences_without_blanks_are_not_warned_of():
+    elmo = Embedder(tiny_bundle(), tokenizer=TokenizerSpec(name="characters"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elmo.embed(["银行提高了利率。", "他每天吃一个苹果。", "杜鹃是鸟。"])
 
 
 def test_cut_tokens_are_reported_once(caplog):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from elmokit.embedder import Embedder
 from elmokit.errors import ConfigError
+from elmokit.model import inference
 from elmokit.model import precision as precision_module
 from elmokit.model.precision import int8_scale, make_product, resolve, supported
 from tests.tiny import wide_bundle
@@ -58,6 +59,53 @@ def test_threads_do_not_change_a_bit(precision):
         torch.set_num_threads(before)
     for one, other in zip(found[0] * 2, found[1] + found[2], strict=True):
         np.testing.assert_array_equal(one.layers, other.layers)
+
+
+@pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+def test_both_directions_in_one_loop_are_the_same_to_the_bit(precision, monkeypatch):
+    sentences = [["word", str(i)] * (i % 5 + 1) for i in range(12)]
+    found = []
+    for worth_a_thread in (0, 10**12):
+        monkeypatch.setattr(inference, "_WORTH_A_THREAD", worth_a_thread)
+        found.append(Embedder(wide_bundle(), precision=precision).embed(sentences))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.layers, other.layers)
+
+
+@pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+def test_a_type_has_the_same_vector_to_the_bit_whatever_it_is_computed_with(precision, monkeypatch):
+    monkeypatch.setattr(inference, "_TYPES_AT_ONCE", 16)
+    monkeypatch.setattr(inference, "_TYPES_OF_LIKE_LENGTH", 4)
+    tokens = ["word" * (i % 12) + str(i) for i in range(70)]
+    (together,) = Embedder(wide_bundle(), precision=precision).embed([tokens])
+    elmo = Embedder(wide_bundle(), precision=precision)
+    for row in (0, 1, 11, 35, 69):
+        (alone,) = elmo.embed([tokens[row : row + 1]])
+        np.testing.assert_array_equal(alone.layers[0, 0], together.layers[0, row])
+
+
+@given(st.integers(0, 5000), st.integers(1, 9))
+def test_every_thread_has_the_same_number_of_types(number, threads):
+    size = inference._size_of_parts(number, threads)
+    parts = -(-number // size)
+    assert 0 < size <= inference._TYPES_AT_ONCE
+    if parts > 1:
+        assert size % inference._ROWS_TOGETHER == 0
+        assert number > inference._TYPES_AT_ONCE
+        assert size * threads * -(-parts // threads) < number + 8 * threads * -(-parts // threads)
+
+
+@pytest.mark.skipif("int8" not in PRECISIONS, reason="no int8 products on this machine")
+def test_a_known_bound_is_the_range_of_every_row():
+    random = torch.Generator().manual_seed(2)
+    weight, x = torch.randn(24, 64, generator=random), torch.rand(6, 64, generator=random) - 0.5
+    product = make_product("int8", weight, bound=0.5)
+    together, alone = torch.empty(6, 24), torch.empty(1, 24)
+    product.into(together, x)
+    assert torch.nn.functional.cosine_similarity(together, x @ weight.T).min() > LEAST_COSINE
+    for row in range(6):
+        product.into(alone, x[row : row + 1])
+        assert torch.equal(alone[0], together[row])
 
 
 @lowered

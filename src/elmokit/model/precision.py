@@ -6,7 +6,6 @@ The one place that knows torch's low-precision operators, because they are movin
 
 import platform
 import warnings
-from collections.abc import Callable
 from functools import cached_property
 from typing import Literal, Protocol, get_args
 
@@ -26,7 +25,7 @@ class Product(Protocol):
     """A matrix, laid out once for fast products: x ↦ x · Wᵀ + b."""
 
     def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
-        """(b, in) → (b, out), float32; in `space` (b, out) where that saves taking new memory."""
+        """(b, in) → (b, out), float32; written into `space` (b, out) if there is one."""
         ...
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
@@ -74,20 +73,21 @@ def resolve(name: str, device: str = "cpu") -> Precision:
     raise ConfigError(f"precision must be one of {', '.join(get_args(Precision))} or auto, found {name!r}")
 
 
-def make_product(precision: Precision, weight: Tensor, bias: Tensor | None = None) -> Product:
+def make_product(
+    precision: Precision, weight: Tensor, bias: Tensor | None = None, *, bound: float | None = None
+) -> Product:
     """Lay out a matrix.
 
     Args:
         precision: of the product.
         weight: (out, in).
         bias: (out,), added by `__call__` alone.
+        bound: what |x| never exceeds, if that is known: int8 then need not look for each row's range.
     """
-    makers: dict[Precision, Callable[[Tensor, Tensor | None], Product]] = {
-        "float32": _Float32,
-        "int8": _Int8,
-        "bfloat16": _BFloat16,
-    }
-    return makers[precision](weight.detach(), None if bias is None else bias.detach())
+    weight, bias = weight.detach(), None if bias is None else bias.detach()
+    if precision == "int8":
+        return _Int8(weight, bias, bound)
+    return _BFloat16(weight, bias) if precision == "bfloat16" else _Float32(weight, bias)
 
 
 class _Float32:
@@ -139,11 +139,12 @@ class _Int8:
     FBGEMM takes one range for all of x, so a row's result would depend on the rows beside it. Here every row
     is first divided by its own largest number, and a row that holds 1 and -1 is put in front, so that the
     range is always the same: each row is quantised by itself, finer, and exactly the same in any batch.
+    Where x has a known bound, that row holds the bound, and nothing is divided.
 
     Without VNNI the processor adds pairs of products in 16 bits, which overflow unless x is kept to 7 bits.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, bound: float | None) -> None:
         scale = int8_scale(weight).double()  # (out,)
         zero = torch.zeros(len(scale), dtype=torch.long)
         with warnings.catch_warnings():  # deprecated, with nothing yet to take its place on the CPU
@@ -152,15 +153,20 @@ class _Int8:
         self._packed = torch.ops.quantized.linear_prepack(quantised, None)
         self._seven_bits = not torch.cpu._is_vnni_supported()
         self._bias = bias
+        self._one = torch.ones(()) if bound is not None else None
         self._range = torch.zeros(1, weight.shape[1])
         if weight.shape[1] > 1:
-            self._range[0, :2] = torch.tensor([1.0, -1.0])
+            self._range[0, :2] = torch.tensor([1.0, -1.0]) * (bound or 1.0)
 
     def _multiply(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(b, in) → (b, out) and (b, 1), whose product is x · Wᵀ."""
+        """(b, in) → (b, out) and (b, 1) or a number, whose product is x · Wᵀ."""
         rows = torch.cat([self._range, x])  # (1 + b, in)
-        largest = torch.maximum(x.amax(1, keepdim=True), -x.amin(1, keepdim=True))  # (b, 1); |x| costs more
-        rows[1:].div_(largest.clamp_min_(_TINY))
+        if self._one is not None:
+            largest = self._one
+        else:
+            # (b, 1); to take |x| first costs more
+            largest = torch.maximum(x.amax(1, keepdim=True), -x.amin(1, keepdim=True))
+            rows[1:].div_(largest.clamp_min_(_TINY))
         out: Tensor = torch.ops.quantized.linear_dynamic(rows, self._packed, self._seven_bits)  # (1 + b, out)
         return out[1:], largest
 

@@ -37,6 +37,12 @@ def whole_pieces() -> Iterator[None]:
         del _this_thread.available
 
 
+def num_threads() -> int:
+    """How many threads `side_by_side` uses."""
+    available: int = getattr(_this_thread, "available", torch.get_num_threads())
+    return available
+
+
 def side_by_side(
     function: Callable[[Item], Result], items: Sequence[Item], device: torch.device
 ) -> list[Result]:
@@ -46,7 +52,7 @@ def side_by_side(
         with torch.inference_mode():
             return function(item)
 
-    threads = getattr(_this_thread, "available", torch.get_num_threads())
+    threads = num_threads()
     if device.type != "cpu" or threads == 1 or (len(items) == 1 and torch.get_num_threads() == 1):
         return [run(item) for item in items]
     return list(_pool(threads, os.getpid()).map(run, items))
