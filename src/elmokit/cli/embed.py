@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--model", required=True, help="A model: a folder, an options.json, a zip, or a bundled name.")
+@click.option(
+    "--model",
+    default="en",
+    show_default=True,
+    help="A model: a folder, an options.json, a zip, or a bundled name.",
+)
 @click.option("--weights", help="The weights, where they do not lie beside the options.")
 @click.option(
     "--layers",
