@@ -85,14 +85,33 @@ def test_a_type_has_the_same_vector_to_the_bit_whatever_it_is_computed_with(prec
 
 
 @given(st.integers(0, 5000), st.integers(1, 9))
-def test_every_thread_has_the_same_number_of_types(number, threads):
+def test_every_thread_has_the_same_to_encode(number, threads):
+    most, together = inference._TYPES_AT_ONCE, inference._ROWS_TOGETHER
     size = inference._size_of_parts(number, threads)
-    parts = -(-number // size)
-    assert 0 < size <= inference._TYPES_AT_ONCE
-    if parts > 1:
-        assert size % inference._ROWS_TOGETHER == 0
-        assert number > inference._TYPES_AT_ONCE
-        assert size * threads * -(-parts // threads) < number + 8 * threads * -(-parts // threads)
+    assert 0 < size <= most
+    if (
+        number > most
+    ):  # whole groups, and no more in each thread's parts than its share, but for the last group
+        rounds = -(-number // (most * threads))
+        assert size % together == 0
+        assert size - together < number / (rounds * threads) <= size
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+def test_large_matrices_are_multiplied_by_panels(rows, monkeypatch):
+    monkeypatch.setattr(precision_module, "_PANEL_NUMBERS", 64)
+    monkeypatch.setattr(precision_module, "_PANEL_COLUMNS", 4)
+    random = torch.Generator().manual_seed(3)
+    weight, bias = torch.randn(50, 16, generator=random), torch.randn(50, generator=random)
+    x = torch.randn(rows, 16, generator=random)
+    for product in (make_product("float32", weight, bias), make_product("float32", weight)):
+        space, expected = torch.empty(rows, 50), x @ weight.T + (bias if product._bias is not None else 0)
+        assert len(product._panels) == 13
+        torch.testing.assert_close(product(x), expected)
+        assert product(x, space) is space
+        torch.testing.assert_close(space, expected)
+        product.add_to(space, x)
+        torch.testing.assert_close(space, expected + x @ weight.T)
 
 
 @pytest.mark.skipif("int8" not in PRECISIONS, reason="no int8 products on this machine")

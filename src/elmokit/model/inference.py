@@ -43,6 +43,9 @@ _ROWS_TOGETHER = 8
 _WORTH_A_THREAD = 250_000_000
 
 
+Tensors = tuple[Tensor, ...]
+
+
 class Batch(NamedTuple):
     """What `BiLM.forward` takes: (S, P), (B,), and the state or None for zero."""
 
@@ -263,31 +266,26 @@ class _Layer:
         hidden, cell = (
             (None, x.new_zeros(len(weights), batch, cell_dim)) if start is None else (start[0], 2 * start[1])
         )
-        end_hidden = x.new_zeros(len(weights), batch, x.shape[2]) if start is None else start[0].clone()
+        own_hidden = None if hidden is None else hidden.unbind()
+        end_hidden = x.new_zeros(len(weights), batch, x.shape[2]) if hidden is None else hidden.clone()
         out, scratch = torch.empty_like(x), torch.empty_like(cell)
         most = max(batch, _BLOCK_NUMBERS // (4 * cell_dim))
         space = x.new_empty(len(weights), min(most, x.shape[1]), 4 * cell_dim)
-        running_cell, running_scratch = cell, scratch
+        running_cell, running_scratch, own_scratch = cell, scratch, scratch.unbind()
         for sizes, begin, end in _blocks(packing.step_sizes, most):
             block = space[:, : end - begin]  # (D, block, 4N)
-            for one, *input_and_gates in zip(weights, x[:, begin:end].unbind(), block.unbind(), strict=True):
-                one.input(*input_and_gates)
-            # All views of a block are made at once: for a single sentence they would cost more than the sums.
-            each_gate = [torch.split(gate, sizes, dim=1) for gate in block.chunk(4, dim=-1)]
-            for gates, target, *four in zip(
-                torch.split(block, sizes, dim=1),
-                torch.split(out[:, begin:end], sizes, dim=1),
-                *each_gate,
-                strict=True,
-            ):
-                size = target.shape[1]  # b
+            for one, one_x, one_block in zip(weights, x[:, begin:end].unbind(), block.unbind(), strict=True):
+                one.input(one_x, one_block)
+            for step in _steps(block, out[:, begin:end], sizes):
+                size = step.out.shape[1]  # b
                 if size < running_cell.shape[1]:  # some sentences have ended
                     running_cell, running_scratch = cell[:, :size], scratch[:, :size]
+                    own_scratch = running_scratch.unbind()
                     if hidden is not None:
                         end_hidden[:, size : hidden.shape[1]] = hidden[:, size:]
-                        hidden = hidden[:, :size]
-                self._step(weights, gates, four, hidden, running_cell, running_scratch, target)
-                hidden = target
+                        own_hidden = hidden[:, :size].unbind()
+                self._step(weights, step, own_hidden, running_cell, running_scratch, own_scratch)
+                hidden, own_hidden = step.out, step.own_out
         if hidden is not None:
             end_hidden[:, : hidden.shape[1]] = hidden
         return out, end_hidden, cell.div_(2)
@@ -295,32 +293,61 @@ class _Layer:
     def _step(
         self,
         weights: list[_Weights],
-        gates: Tensor,
-        each_gate: list[Tensor],
-        hidden: Tensor | None,
+        step: "_Step",
+        own_hidden: Tensors | None,
         cell: Tensor,
         scratch: Tensor,
-        out: Tensor,
+        own_scratch: Tensors,
     ) -> None:
-        """A time step of b sentences: updates `cell` (D, b, N), writes h (D, b, P) to `out`."""
+        """A time step of b sentences: from each direction's `hidden` (b, P), updates `cell` (D, b, N)."""
         config = self._config
-        if hidden is not None:  # else zero: nothing to add
-            for one, one_gates, one_hidden in zip(weights, gates.unbind(), hidden.unbind(), strict=True):
-                one.state.add_to(one_gates, one_hidden)
-        gates.sigmoid_()  # (D, b, 4N)
-        s_i, s_f, s_j, s_o = each_gate  # (D, b, N) each, views of it
+        if own_hidden is not None:  # else zero: nothing to add
+            for one, gates, hidden in zip(weights, step.own_gates, own_hidden, strict=True):
+                one.state.add_to(gates, hidden)
+        step.gates.sigmoid_()  # (D, b, 4N)
+        s_i, s_f, s_j, s_o = step.each_gate  # (D, b, N) each, views of it
         cell.mul_(s_f).addcmul_(s_i, s_j.sub_(self._half), value=4)
         if config.cell_clip is not None:
             cell.clamp_(-2 * config.cell_clip, 2 * config.cell_clip)
         torch.sigmoid(cell, out=scratch)
         scratch.sub_(self._half).mul_(s_o)
-        for one, one_out, one_scratch in zip(weights, out.unbind(), scratch.unbind(), strict=True):
-            if one.projection is None:
-                torch.mul(one_scratch, 2, out=one_out)
-            else:
-                one.projection.into(one_out, one_scratch)
-        if config.projection and config.projection_clip is not None:
-            out.clamp_(-config.projection_clip, config.projection_clip)
+        if not config.projection:
+            torch.mul(scratch, 2, out=step.out)
+            return
+        for one, out, what in zip(weights, step.own_out, own_scratch, strict=True):
+            if one.projection is not None:
+                one.projection.into(out, what)
+        if config.projection_clip is not None:
+            step.out.clamp_(-config.projection_clip, config.projection_clip)
+
+
+class _Step(NamedTuple):
+    """The places where a time step of b sentences is worked on: of all directions together, and of each."""
+
+    gates: Tensor  # (D, b, 4N)
+    each_gate: Tensors  # four of (D, b, N)
+    own_gates: Tensors  # D of (b, 4N)
+    out: Tensor  # (D, b, P), the new hidden state
+    own_out: Tensors  # D of (b, P)
+
+
+def _steps(block: Tensor, out: Tensor, sizes: list[int]) -> Iterator[_Step]:
+    """The steps of a block, (D, block, 4N) and (D, block, P).
+
+    All their views are made at once: for a single sentence they would cost more than the sums.
+    """
+
+    def split(x: Tensor) -> Tensors:
+        return x.split_with_sizes(sizes, dim=-2)
+
+    return map(
+        _Step,
+        split(block),
+        zip(*map(split, block.chunk(4, dim=-1)), strict=True),
+        zip(*map(split, block.unbind()), strict=True),
+        split(out),
+        zip(*map(split, out.unbind()), strict=True),
+    )
 
 
 def _blocks(step_sizes: list[int], most: int) -> Iterator[tuple[list[int], int, int]]:
