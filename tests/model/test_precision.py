@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from elmokit.embedder import Embedder
 from elmokit.errors import ConfigError
-from elmokit.model import inference
+from elmokit.model import char_cnn, inference
 from elmokit.model import precision as precision_module
 from elmokit.model.precision import int8_scale, make_product, resolve, supported
 from tests.tiny import wide_bundle
@@ -75,7 +75,7 @@ def test_both_directions_in_one_loop_are_the_same_to_the_bit(precision, monkeypa
 @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
 def test_a_type_has_the_same_vector_to_the_bit_whatever_it_is_computed_with(precision, monkeypatch):
     monkeypatch.setattr(inference, "_TYPES_AT_ONCE", 16)
-    monkeypatch.setattr(inference, "_TYPES_OF_LIKE_LENGTH", 4)
+    monkeypatch.setattr(char_cnn, "_GROUP_TYPES", 4)
     tokens = ["word" * (i % 12) + str(i) for i in range(70)]
     (together,) = Embedder(wide_bundle(), precision=precision).embed([tokens])
     elmo = Embedder(wide_bundle(), precision=precision)

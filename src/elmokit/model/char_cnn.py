@@ -11,7 +11,10 @@ from torch.nn import functional
 
 from elmokit.model.config import CharCNNConfig
 
-# Numbers that a filter may give for one group of types before their maximum is taken (16 MB in float32).
+# Types of like length are convolved together. Each group costs dozens of small operations, so there are few;
+# but a filter gives at most so many numbers before their maximum is taken (16 MB in float32).
+_GROUP_TYPES = 64
+_MOST_GROUPS = 6
 _GROUP_NUMBERS = 4 * 1024 * 1024
 
 
@@ -95,14 +98,14 @@ class CharCNN(nn.Module):
         ]
 
     def convolve(self, ids: Tensor, used: Tensor, tables: list[Tensor]) -> Tensor:
-        """(U, C) → (U, F), types of one length together, so that their padding need not be looked at.
+        """(U, C) → (U, F), types of like length together, so that little of their padding is looked at.
 
         `ids` count the characters that the `tables` were made of.
         """
+        if not len(ids):
+            return self.embedding.weight.new_zeros(0, self.config.num_filters)
         order = torch.argsort(used, stable=True)  # (U,)
         groups = [self._convolve(ids[rows], longest, tables) for rows, longest in self._groups(used, order)]
-        if not groups:
-            return self.embedding.weight.new_zeros(0, self.config.num_filters)
         biases = torch.cat(
             [bias for name, bias in self.convolutions.named_parameters() if name.endswith("bias")]
         )  # (F,)
@@ -110,12 +113,12 @@ class CharCNN(nn.Module):
         return functional.relu(x) if self.config.activation == "relu" else torch.tanh(x)
 
     def _groups(self, used: Tensor, order: Tensor) -> Iterator[tuple[Tensor, int]]:
+        """Types in order of length, and the length of the longest of each group."""
         largest = max(number for _, number in self.config.filters)
-        lengths, counts = torch.unique_consecutive(used[order], return_counts=True)
-        for rows, length in zip(torch.split(order, counts.tolist()), lengths.tolist(), strict=True):
-            most = max(1, _GROUP_NUMBERS // (largest * (length + 1)))
-            for part in torch.split(rows, most):
-                yield part, length
+        for rows in torch.split(order, max(_GROUP_TYPES, -(-len(order) // _MOST_GROUPS))):
+            longest = int(used[rows[-1]])
+            for part in torch.split(rows, max(1, _GROUP_NUMBERS // (largest * (longest + 1)))):
+                yield part, longest
 
     def _convolve(self, ids: Tensor, length: int, tables: list[Tensor]) -> Tensor:
         """(G, C) ids of which the first `length` are not padding → (G, F), bias and activation to follow.

@@ -33,8 +33,6 @@ from elmokit.model.threads import num_threads, side_by_side
 # The gates' input half for one block of steps, in numbers (8 MB in float32): larger blocks leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024
 _TYPES_AT_ONCE = 256
-# Types of like length are convolved together: so many, because each group costs dozens of small operations.
-_TYPES_OF_LIKE_LENGTH = 64
 # Products treat the rows of a last, incomplete group differently, in the last bit. With whole groups a type's
 # vector is the same whatever types it is computed with, so the history of a cache never shows.
 _ROWS_TOGETHER = 8
@@ -162,7 +160,7 @@ class _Encoder:
         self._projection = None if linear is None else make_product(precision, linear.weight, linear.bias)
 
     def __call__(self, ids: Tensor, used: Tensor, words: Tensor | None = None) -> Tensor:
-        encoder, used = self._encoder, _of_like_length(used)
+        encoder = self._encoder
         if isinstance(encoder, CharCNN):
             x = encoder.convolve(ids, used, self._tables)  # (U, F)
         else:
@@ -176,17 +174,6 @@ class _Encoder:
         if isinstance(encoder, LexiconEncoder):
             x = encoder.with_word(x, None if words is None else functional.pad(words, (0, more)))
         return (x if self._projection is None else self._projection(x))[: len(ids)]
-
-
-def _of_like_length(used: Tensor) -> Tensor:
-    """(U,) → (U,), where types of like length count as long as the longest of them.
-
-    That makes few, large groups of them, and is exact: it only repeats windows of padding.
-    """
-    longest = torch.empty_like(used)
-    for rows in torch.split(torch.argsort(used), _TYPES_OF_LIKE_LENGTH):
-        longest[rows] = used[rows].max()
-    return longest
 
 
 def _size_of_parts(number: int, threads: int) -> int:
