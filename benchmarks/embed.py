@@ -281,7 +281,7 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
 
 def as_markdown(result: dict[str, Any]) -> str:
     """The page of results."""
-    records, peaks, points = result["systems"], result["peaks"], result["linear"]
+    records, peaks = result["systems"], result["peaks"]
     columns = [name for name in records[0] if name != "rounds"]
     best = {
         (precision, name): max(peak[precision][name] for peak in peaks)
@@ -302,11 +302,19 @@ def as_markdown(result: dict[str, Any]) -> str:
         ),
         markdown_table(columns, ([_shown(name, record[name]) for name in columns] for record in records)),
     ]
-    if points:
-        rows = ([f"{p['tokens']:,}", p["seconds"], f"{p['megabytes']:.0f}"] for p in points)
-        parts.append("## Cost against tokens\n\n![seconds and memory against tokens](embed-linear.png)")
-        parts.append(markdown_table(["tokens", "seconds", "peak memory, MB"], rows))
     return "\n\n".join(parts) + "\n"
+
+
+def linear_page(points: list[dict[str, float]]) -> str:
+    """Cost against tokens, as a page of its own: it is not measured in every run."""
+    rows = ([f"{p['tokens']:,}", p["seconds"], f"{p['megabytes']:.0f}"] for p in points)
+    return (
+        "# Cost against tokens\n\n"
+        "elmokit, small shape, float32: `python benchmarks/embed.py --linear 1000000`.\n\n"
+        "![seconds and memory against tokens](embed-linear.png)\n\n"
+        + markdown_table(["tokens", "seconds", "peak memory, MB"], rows)
+        + "\n"
+    )
 
 
 def _shown(name: str, value: object) -> str:
@@ -368,6 +376,7 @@ def write(result: dict[str, Any], page: str) -> None:
     data = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     (RESULTS / "embed.json").write_text(data, encoding="utf-8")
     if result["linear"]:
+        (RESULTS / "embed-linear.md").write_text(linear_page(result["linear"]), encoding="utf-8")
         draw(result["linear"], RESULTS / "embed-linear.png")
 
 
