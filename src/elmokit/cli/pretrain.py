@@ -98,7 +98,7 @@ def pretrain(
     if not quiet:
         _print_evaluations(evaluations)
         click.echo(
-            f"{out}: try elmokit.load({str(out)!r}), or elmokit fill --model {out} 'The [MASK] is here .'",
+            f"{out}: try elmokit.load({str(out)!r}), or elmokit fill --model {out} '… [MASK] …'",
             err=True,
         )
 
