@@ -75,15 +75,20 @@ def ordered_map(
         _function = _given_up = None
 
 
-def _begin(begin: Callable[[], object] | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+def belong_to_parent() -> None:
+    """In a child process: leave Ctrl-C to the parent, and end when it ends, however that happens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _begin(begin: Callable[[], object] | None) -> None:
+    belong_to_parent()
     if begin is not None:
         begin()
 
 
 def _end_with_parent() -> None:
-    """Without this a process whose parent was killed would wait for work for ever."""
+    """Without this a process whose parent was killed would go on, or wait for work for ever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

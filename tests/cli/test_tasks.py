@@ -1,6 +1,11 @@
 """`elmokit train`, `predict`, `evaluate` and `compare`."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -124,3 +129,33 @@ def test_compare(run, data, tmp_path):
     again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_compare_leaves_no_process_behind(data, tmp_path, end):
+    pipe = tmp_path / "v.txt"
+    os.mkfifo(pipe)
+    command = [
+        sys.executable, "-c", "from elmokit.cli import main; main()", "compare", data, "--task", "tagger",
+        "--encoders", f"glove:{pipe}", "--out", tmp_path / "out",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as parent:
+        with _open_once_read(pipe, parent) as vectors:
+            parent.send_signal(end)
+            with suppress(BrokenPipeError):
+                while True:  # until the process that reads has ended
+                    vectors.write(b"ada 1 0\n")
+        message = parent.stderr.read()
+    assert parent.returncode == (130 if end == signal.SIGINT else -end)
+    assert "Traceback" not in message
+
+
+def _open_once_read(pipe, process):
+    """The pipe for writing, as soon as someone reads it."""
+    while process.poll() is None:
+        with suppress(OSError):  # nobody yet
+            number = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(number, True)
+            return os.fdopen(number, "wb", buffering=0)
+    raise AssertionError(process.stderr.read())

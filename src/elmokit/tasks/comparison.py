@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import re
 import shutil
-import signal
 import statistics
 import sys
 import time
@@ -22,6 +21,7 @@ from elmokit.tasks.pictures import new_figure
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.training import train
 from elmokit.text.tokenizers import make_word_cutter
+from elmokit.workers import belong_to_parent
 
 _MEASURED = "measured.json"
 _MEGABYTE = 1024 * 1024
@@ -170,12 +170,8 @@ def draw_comparison(results: Sequence[Compared], path: Path) -> None:
 
 def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
     """Run in a fresh process, so that its memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1, initializer=_leave_interrupts) as pool:
+    with multiprocessing.get_context("spawn").Pool(1, initializer=belong_to_parent) as pool:
         return pool.apply(_measure, (arguments,))
-
-
-def _leave_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
 
 
 def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
