@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.model import Packing
+from elmokit.tasks.lstm import bidirectional_lstm
 
 
 class Hidden(NamedTuple):
@@ -43,10 +44,16 @@ class TaskRNN(nn.Module):
     def forward(self, x: Tensor, extra: Tensor, lengths: Tensor) -> Hidden:
         """(S, input_dim), (S, extra_dim), (B,) → (S, output_dim)."""
         packing = Packing.of(lengths)
-        if self.lstm is not None and len(x):
-            index, inverse = packing.index[0].to(x.device), packing.inverse[0].to(x.device)  # (S,)
-            packed = PackedSequence(self.dropout(x)[index], torch.tensor(packing.step_sizes))
-            x = self.lstm(packed)[0].data[inverse]  # (S, 2N)
-        elif self.lstm is not None:
-            x = x.new_zeros(0, 2 * self.lstm.hidden_size)
+        if self.lstm is not None:
+            x = self._run(self.lstm, self.dropout(x), packing)
         return Hidden(self.dropout(torch.cat([x, extra.to(x.device)], dim=1)), lengths, packing)
+
+    def _run(self, lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
+        """(S, input_dim) → (S, 2N)."""
+        if not len(x):
+            return x.new_zeros(0, 2 * lstm.hidden_size)
+        if x.device.type == "cpu":
+            return bidirectional_lstm(lstm, x, packing)
+        index, inverse = packing.index[0].to(x.device), packing.inverse[0].to(x.device)  # (S,)
+        packed: PackedSequence = lstm(PackedSequence(x[index], torch.tensor(packing.step_sizes)))[0]
+        return packed.data[inverse]

@@ -1,0 +1,51 @@
+"""The LSTM of the CPU computes what torch's own does."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from elmokit.model import Packing
+from elmokit.tasks.lstm import bidirectional_lstm
+
+
+def by_torch(lstm, x, packing):
+    packed = PackedSequence(x[packing.index[0]], torch.tensor(packing.step_sizes))
+    return lstm(packed)[0].data[packing.inverse[0]]
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6), st.integers(1, 2))
+@settings(max_examples=30, deadline=None)
+def test_values_and_gradients_are_those_of_torch(lengths, layers):
+    torch.manual_seed(0)
+    lstm = nn.LSTM(5, 4, layers, bidirectional=True).double()
+    packing = Packing.of(torch.tensor(lengths))
+    upstream = torch.randn(sum(lengths), 8, dtype=torch.double)
+    inputs = torch.randn(sum(lengths), 5, dtype=torch.double)
+    found = []
+    for run in (bidirectional_lstm, by_torch):
+        x = inputs.clone().requires_grad_()
+        lstm.zero_grad()
+        out = run(lstm, x, packing)
+        out.backward(upstream)
+        found.append([out, x.grad, *(weight.grad for weight in lstm.parameters())])
+    torch.testing.assert_close(*found)
+
+
+def test_dropout_between_layers_in_training_alone():
+    lstm = nn.LSTM(5, 4, 2, bidirectional=True, dropout=1.0)
+    packing = Packing.of(torch.tensor([3]))
+    x, y = torch.randn(2, 3, 5)
+    assert torch.equal(bidirectional_lstm(lstm, x, packing), bidirectional_lstm(lstm, y, packing))
+    lstm.eval()
+    assert not torch.equal(bidirectional_lstm(lstm, x, packing), bidirectional_lstm(lstm, y, packing))
+
+
+def test_a_second_backward_is_refused():
+    lstm = nn.LSTM(2, 2, bidirectional=True)
+    out = bidirectional_lstm(lstm, torch.randn(3, 2), Packing.of(torch.tensor([3]))).sum()
+    out.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="a second time"):
+        out.backward()
