@@ -31,6 +31,7 @@ def draw_curve(folder: Path, target: Path) -> None:
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import LogFormatter
     except ImportError as error:
         raise MissingExtra("matplotlib", "plot", "drawing the learning curve") from error
     records = read_metrics(folder)
@@ -42,6 +43,8 @@ def draw_curve(folder: Path, target: Path) -> None:
             tokens, values = zip(*((x, _perplexity(losses, direction)) for x, losses in found), strict=True)
             axes.plot(tokens, values, style, color=colour, label=f"{direction}, {text}")
     axes.set_yscale("log")
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(LogFormatter(minor_thresholds=(2, 0.5)))  # 90 and not 9 × 10¹
     axes.set_xlabel("million tokens")
     axes.set_ylabel("perplexity")
     axes.grid(alpha=0.3, which="both")
