@@ -99,9 +99,9 @@ class TrainingSettings:
     """
 
     epochs: int = 50
-    patience: int = 6
+    patience: int = 4
     batch: int = 32
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     weight_decay: float = 0.0
     clip_norm: float = 5.0
     class_weights: bool = False
