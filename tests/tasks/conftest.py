@@ -65,6 +65,7 @@ def quick():
             "encoder.dropout=0",
             "training.learning_rate=0.02",
             "training.epochs=12",
+            "training.patience=12",
             "training.batch=9",
         ]
     )

@@ -89,7 +89,7 @@ def test_tuning_from_a_layer_up_with_smaller_steps_below(tiny_encoder):
         tiny_encoder, "encoder.tune_from=1", "encoder.learning_rate=0.1", "encoder.layer_decay=0.5"
     )
     optimizer = make_optimizer(model, model.config.settings.training)
-    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.05, 0.001]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.05, 0.003]
     unfreeze(model, epoch=1)
     assert moving(model, tiny_encoder) == [False, True, True]
     counted = sum(len(group["params"]) for group in optimizer.param_groups)

@@ -26,7 +26,7 @@ def make_optimizer(model: TaskModel, settings: TrainingSettings) -> torch.optim.
             groups.append({"params": stage, "lr": use.learning_rate * use.layer_decay**depth})
     own = [weight for weight in model.parameters() if weight not in tuned]
     groups.append({"params": own, "lr": settings.learning_rate})
-    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay)
+    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
 
 
 def unfreeze(model: TaskModel, epoch: int) -> None:
