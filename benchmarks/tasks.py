@@ -179,10 +179,14 @@ def _yes_or_no(met: bool) -> str:
     return "yes" if met else "**no**"
 
 
-def keep(name: str, measured: list[dict[str, Any]]) -> None:
-    """Write down a row beside those that were measured before."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    KEPT.write_text(json.dumps(kept | {name: measured}, indent=2), encoding="utf-8")
+def keep(name: str, measured: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Write down a row beside those that were measured before; returns all."""
+    kept: dict[str, list[dict[str, Any]]] = (
+        json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    )
+    kept[name] = measured
+    KEPT.write_text(json.dumps(kept, indent=2), encoding="utf-8")
+    return kept
 
 
 def draw_shares(by_share: dict[float, list[Compared]], path: Path) -> None:
@@ -223,10 +227,11 @@ def main() -> None:
     benchmark = Benchmark(arguments)
     wanted = arguments.only or [*ROWS, "shares", "epoch"]
 
+    kept = {}
     for name, row in ROWS.items():
         if name in wanted:
-            keep(name, [one.to_dict() for one in benchmark.run(name, row)])
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+            results = benchmark.run(name, row)
+            kept = keep(name, [one.to_dict() | {"encoder": one.name} for one in results])
     if kept:
         table = [summary(name, row, kept[name]) for name, row in ROWS.items() if name in kept]
         header = ["data", "score", "without ELMo", "with ELMo", "gain", "aim", "met"]

@@ -1,8 +1,8 @@
 """What torch's LSTM computes over a packed batch, with a backward pass written by hand, for the CPU.
 
-Through torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, and adds
-to all weights: most of the time of training a small LSTM. Here the gates are kept once, gradients are written
-over them in place, and each weight's gradient is one large product at the end.
+Through torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, so that
+time is quadratic in the length of a text (benchmarks/task_lstm.py). Here the gates are kept once, gradients
+are written over them in place, and each weight's gradient is one large product at the end.
 
 Shapes: S tokens in packed order, b sentences running at a step, D inputs, N cells.
 """
