@@ -1,10 +1,11 @@
 """Train for some minutes with other settings, and add a line to a table: what is best in the same time?
 
-    python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [setting=value …]
+    python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [--lines TEXT] [setting=value …]
 
 CORPUS is a folder that `elmokit prepare` made. Settings are those of a recipe, of its model (cell_dim=512) or
-of its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. The line goes to
-benchmarks/results/experiments.md.
+of its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. Held-out sentences are measured each from the
+zero state; with --lines also those of a file whose lines are paragraphs, each line as one text. The line goes
+to benchmarks/results/experiments.md.
 """
 
 import argparse
@@ -13,14 +14,16 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+from elmokit.language_model import LanguageModel, perplexity_file
 from elmokit.model import BiLMConfig
 from elmokit.pretrain import Budget, Recipe, Run, pretrain, read_recipe
 from elmokit.pretrain.metrics import read_metrics
 
 TABLE = Path(__file__).parent / "results" / "experiments.md"
 HEADER = (
-    "| corpus | minutes | settings | steps | tokens | tokens/s | forward | backward | bits per character |\n"
-    "|---|---|---|---|---|---|---|---|---|\n"
+    "| corpus | minutes | settings | steps | tokens | tokens/s | forward | backward | bits per character "
+    "| the same, paragraphs |\n"
+    "|---|---|---|---|---|---|---|---|---|---|\n"
 )
 
 
@@ -63,6 +66,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--recipe", default="default")
+    parser.add_argument("--lines", type=Path, help="held-out text, a paragraph a line")
     parser.add_argument("settings", nargs="*", metavar="setting=value")
     arguments = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -77,11 +81,15 @@ def main() -> None:
         if not evaluations:
             return
         found, last = evaluations[0].after, read_metrics(run.out / "training")[-1]
+        paragraphs = "–"
+        if arguments.lines:
+            model = LanguageModel.load(run.out)
+            paragraphs = f"{perplexity_file(model, arguments.lines).bits_per_character:.3f}"
     what = " ".join([Path(arguments.recipe).stem, *arguments.settings])
     line = (
         f"| {arguments.corpus.name} | {arguments.minutes:g} | {what} | {last['step']:,} | {last['tokens']:,} "
         f"| {last['tokens'] / last['seconds']:,.0f} | {found.forward:.1f} | {found.backward:.1f} "
-        f"| {found.bits_per_character:.3f} |\n"
+        f"| {found.bits_per_character:.3f} | {paragraphs} |\n"
     )
     before = TABLE.read_text(encoding="utf-8") if TABLE.exists() else HEADER
     TABLE.write_text(before + line, encoding="utf-8")

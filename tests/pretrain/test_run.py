@@ -215,6 +215,10 @@ def test_a_model_without_softmax_gets_one_first(text):
         ),
         (lambda folder: (folder / "recipe.toml").write_text("batch = -3"), "batch must be a whole number"),
         (lambda folder: (folder / "recipe.toml").write_text("reset = 1.5"), "reset must be from 0 to 1"),
+        (
+            lambda folder: (folder / "recipe.toml").write_text('join = 0.5\norder = "sentence"'),
+            'join must be 0 where order = "sentence"',
+        ),
         (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is no TOML file"),
         (lambda folder: (folder / "recipe.toml").unlink(), "is none of default, paper and no TOML file"),
         (
@@ -262,7 +266,8 @@ def test_two_processes_train_as_one(text):
     assert done.returncode == 0, done.stderr
     one, two = (read_metrics(text / name / "training") for name in ("one", "two"))
     for a, b in zip(one, two, strict=True):
-        assert a["sampled_loss"] == pytest.approx(b["sampled_loss"], abs=1e-4)
+        # Where products are in bfloat16, each process rounds its own half.
+        assert a["sampled_loss"] == pytest.approx(b["sampled_loss"], abs=1e-3)
     found = [
         LanguageModel.load(text / name).perplexity(sentences(15, seed=1)).mean for name in ("one", "two")
     ]

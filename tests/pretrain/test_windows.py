@@ -37,6 +37,49 @@ def test_both_directions_of_two_sentences():
     assert starts[:, 0].tolist() == [True, False, False, True, False]
 
 
+def test_both_directions_of_joined_sentences():
+    """Of three sentences two are joined: the boundary between them is gone, in both directions."""
+    windows = Windows([shard([[10, 11], [12], [13]])], rows=1, steps=6, order="document", seed=0, join=0.5)
+    windows._begin(0)
+    windows._shift = 0
+    inputs, targets, starts = (part[..., 0].tolist() for part in read(windows, 0))
+    second_alone = [0, 10, 11, 0, 12, 13]
+    if inputs[0] == second_alone:
+        assert targets[0] == [10, 11, 1, 12, 13, 1]
+        assert inputs[1] == [1, 11, 10, 1, 13, 12]
+        assert targets[1] == [11, 10, 0, 13, 12, 0]
+        assert starts == [True, False, False, True, False, False]
+    else:
+        assert inputs[0] == [0, 10, 11, 12, 0, 13]
+        assert targets[0] == [10, 11, 12, 1, 13, 1]
+        assert inputs[1] == [1, 12, 11, 10, 1, 13]
+        assert targets[1] == [12, 11, 10, 0, 13, 0]
+        assert starts == [True, False, False, False, True, False]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(3, 40), min_size=1, max_size=9), min_size=3, max_size=30),
+    st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]),
+    st.integers(0, 3),
+)
+def test_joined_texts_read_every_word_in_its_order(text, join, seed):
+    windows = Windows(
+        [shard(text[:2]), shard(text[2:])], rows=1, steps=1, order="document", seed=seed, join=join
+    )
+    steps = [read(windows, step) for step in range(windows.per_pass)]
+    joined = round(join * (len(text) - 1))
+    assert windows.per_pass == sum(map(len, text)) + len(text) - joined
+    assert sum(int(starts[0, 0]) for _, _, starts in steps) in (len(text) - joined, len(text) - joined + 1)
+    forward = [int(inputs[0, 0, 0]) for inputs, _, _ in steps]
+    turn = windows.per_pass - windows._shift  # the pass begins somewhere
+    words = [token for token in forward[turn:] + forward[:turn] if token > 1]
+    assert words == list(itertools.chain.from_iterable(text))
+    pairs = Counter((int(i[0, 0, 0]), int(t[0, 0, 0])) for i, t, _ in steps)
+    mirrored = Counter((int(t[1, 0, 0]), int(i[1, 0, 0])) for i, t, _ in steps)
+    assert pairs == mirrored
+
+
 texts = st.lists(st.lists(st.integers(3, 40), min_size=1, max_size=9), min_size=3, max_size=30)
 
 

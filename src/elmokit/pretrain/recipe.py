@@ -49,6 +49,8 @@ class Recipe:
         order: "document" reads on through the text and carries the state over sentences; "sentence" shuffles
             sentences.
         reset: chance that a sentence starts from the zero state, from which it will start when embedded.
+        join: share of the sentences that are read on from the one before as one text, for a model that will
+            meet texts of several sentences; in document order alone.
         lowercase: chance that a sentence is read in lower case, for a model that will meet such text, too;
             the words to be predicted stay as they are.
         softmax: "sampled", "adaptive" or "full".
@@ -73,6 +75,7 @@ class Recipe:
     unroll: int = 20
     order: Order = "document"
     reset: float = 0.5
+    join: float = 0.0
     lowercase: float = 0.0
     softmax: SoftmaxKind = "sampled"
     negatives: int = 4096
@@ -102,11 +105,13 @@ class Recipe:
                 raise ConfigError(
                     f"{name} must be a whole number of at least 1, found {getattr(self, name)!r}"
                 )
-        for name in ("reset", "lowercase", "dropout", "weight_drop"):
+        for name in ("reset", "join", "lowercase", "dropout", "weight_drop"):
             value, may_be_one = getattr(self, name), name in ("reset", "lowercase")
             if not isinstance(value, int | float) or not (0 <= value < 1 or (may_be_one and value == 1)):
                 most = "1" if may_be_one else "below 1"
                 raise ConfigError(f"{name} must be from 0 to {most}, found {value!r}")
+        if self.join and self.order != "document":
+            raise ConfigError(f'join must be 0 where order = "{self.order}", found {self.join}')
         for name in ("learning_rate", "clip_norm", "loss_factor"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value < float("inf"):

@@ -210,9 +210,10 @@ class SampledSoftmax:
                 others, right = probability[:, :-1], probability[:, -1]
                 loss -= float(right.log().sum())
                 torch.sub(right, 1, out=grad_score[span])
-                back(others, grad_hidden[span])
-                grad_weight.addmm_(others.T, hidden[span])
                 grad_bias += others.sum(0)
+                others = _factor(others, self._precision)
+                back(others, grad_hidden[span])
+                _add_product(grad_weight, others.T, hidden[span])
             grad_hidden.addcmul_(own, grad_score[:, None])
             for grad in (grad_weight, grad_bias, grad_hidden, grad_score):
                 grad.mul_(scale)
@@ -264,6 +265,19 @@ def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tenso
         yield span, logits[:size], probability[:size]
 
 
+def _factor(x: Tensor, precision: Precision) -> Tensor:
+    """A factor of two products, made ready once."""
+    return x.bfloat16() if precision == "bfloat16" else x
+
+
+def _add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add a · b, in the precision of a."""
+    if a.dtype == target.dtype:
+        target.addmm_(a, b)
+    else:
+        target.add_(a @ b.to(a.dtype))
+
+
 @torch.no_grad()
 def _over_rows(
     table: SoftmaxTable, rows: Tensor, hidden: Tensor, columns: Tensor, scale: float, precision: Precision
@@ -280,9 +294,10 @@ def _over_rows(
         right = columns[span, None]
         loss -= float(probability.gather(1, right).log().sum())
         probability.scatter_add_(1, right, probability.new_full(right.shape, -1.0))
-        back(probability, grad_hidden[span])
-        grad_weight.addmm_(probability.T, hidden[span])
         grad_bias += probability.sum(0)
+        probability = _factor(probability, precision)
+        back(probability, grad_hidden[span])
+        _add_product(grad_weight, probability.T, hidden[span])
     for grad in (grad_weight, grad_bias, grad_hidden):
         grad.mul_(scale)
     return loss, grad_hidden, RowGradient(rows, grad_weight, grad_bias)

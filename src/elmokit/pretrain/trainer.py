@@ -145,6 +145,7 @@ class Trainer:
             steps=recipe.unroll,
             order=recipe.order,
             seed=recipe.seed,
+            join=recipe.join,
             lowercase=recipe.lowercase,
             lowercase_ids=None if lower is None else lower.ids,
         )

@@ -1,8 +1,9 @@
 """Windows of text: for every row the next T inputs and targets of both directions.
 
-A row is a stream of sentences. Of `<S> a b </S>` the forward direction reads `<S> a b` and is to say
-`a b </S>`; the backward direction reads `</S> b a` and is to say `b a <S>`. Both have as many places, so one
-count of places serves both, and a window of a row holds (but for its ends) the same sentences in both.
+A row is a stream of texts, each a sentence or several joined. Of `<S> a b </S>` the forward direction reads
+`<S> a b` and is to say `a b </S>`; the backward direction reads `</S> b a` and is to say `b a <S>`. Both have
+as many places, so one count of places serves both, and a window of a row holds (but for its ends) the same
+texts in both.
 
 Everything is a function of the step number: to resume is to go on counting.
 
@@ -60,7 +61,9 @@ class Windows:
         steps: T.
         order: see above.
         seed: of shifts and shuffles.
-        lowercase: chance that a sentence is read in lower case; what is to be said stays as it is.
+        join: share of the sentences that go on in the text of the sentence before, without a boundary between
+            them; in document order alone.
+        lowercase: chance that a text is read in lower case; what is to be said stays as it is.
         lowercase_ids: (types,) for each type that of its spelling in lower case.
     """
 
@@ -72,6 +75,7 @@ class Windows:
         steps: int,
         order: Order,
         seed: int,
+        join: float = 0.0,
         lowercase: float = 0.0,
         lowercase_ids: Ids | None = None,
     ) -> None:
@@ -82,7 +86,8 @@ class Windows:
         self._starts: Ids = np.concatenate([*starts, firsts[-1:]])  # (sentences + 1,)
         self._rows, self._steps, self._order, self._seed = rows, steps, order, seed
         self._lowercase, self._lowercase_ids = lowercase, lowercase_ids
-        self.places = int(firsts[-1]) - (len(self._starts) - 1)
+        self._joined = round(join * (len(self._starts) - 2))  # sentences; never the first
+        self.places = int(firsts[-1]) - (len(self._starts) - 1) - self._joined
         self.per_pass = self.places // (rows * steps)
         if not self.per_pass:
             raise DataError(
@@ -99,36 +104,48 @@ class Windows:
         row = np.arange(self._rows)[rows]  # (B,)
         place = within * self._steps + np.arange(self._steps)[:, None] + row * (self.per_pass * self._steps)
         place = (place + self._shift) % self.places  # (T, B)
-        index = np.searchsorted(self._ends, place, side="right")  # the sentence, as counted in this pass
-        sentence = index if self._permutation is None else self._permutation[index]
-        offset = place - np.where(index > 0, self._ends[index - 1], 0)
-        first, last = self._starts[sentence], self._starts[sentence + 1] - 1
-        tokens = self._read(np.stack([first + offset, last - offset, first + offset + 1, last - offset - 1]))
+        text = np.searchsorted(self._text_starts, place, side="right") - 1
+        start, end = self._text_starts[text], self._text_starts[text + 1]
+        mirrored = start + end - place
+        tokens = self._read(self._where(np.stack([place, mirrored, place + 1, mirrored - 1]), end))
         read = tokens[:2]
         if self._lowercase_ids is not None:
-            read = np.where(self._lowered[sentence], self._lowercase_ids[read], read)
+            read = np.where(self._lowered[text], self._lowercase_ids[read], read)
         types, inputs = np.unique(read, return_inverse=True)
-        starts = offset == 0
-        starts[0] |= within == 0  # a row may begin a pass in the middle of a sentence
+        starts = place == start
+        starts[0] |= within == 0  # a row may begin a pass in the middle of a text
         return Window(types, inputs.reshape(read.shape), tokens[2:], starts)
 
     def _begin(self, number: int) -> None:
         """Make ready for a pass over the corpus."""
         random = np.random.default_rng([self._seed, number])
-        lengths = np.diff(self._starts) - 1  # places of each sentence
+        words = np.diff(self._starts) - 2  # of each sentence
+        begins = np.ones(len(words), dtype=np.int64)  # 1 for the first sentence of a text, else 0
+        begins[1 : 1 + self._joined] = 0
+        begins[1:] = np.random.default_rng([self._seed, number, 2]).permutation(begins[1:])
+        self._permutation: Ids | None = None
+        self._shift = 0
         if self._order == "sentence":
-            self._permutation: Ids | None = random.permutation(len(lengths))
-            self._ends: Ids = np.cumsum(lengths[self._permutation])
-            self._shift = 0
+            self._permutation = random.permutation(len(words))
+            words = words[self._permutation]
         else:
-            self._permutation = None
-            self._ends = np.cumsum(lengths)
             self._shift = int(random.integers(self.places))
+        self._begins: Ids = begins
+        self._ends: Ids = np.cumsum(words + begins)  # a place for each word, and for `<S>`
+        self._text_starts: Ids = np.append((self._ends - words - begins)[begins == 1], self.places)
         if self._lowercase_ids is not None:
-            self._lowered = (
-                np.random.default_rng([self._seed, number, 1]).random(len(lengths)) < self._lowercase
-            )
+            chance = np.random.default_rng([self._seed, number, 1]).random(len(self._text_starts) - 1)
+            self._lowered = chance < self._lowercase
         self._pass = number
+
+    def _where(self, places: Ids, end: Ids) -> Ids:
+        """Where in the corpus the token of each place stands; that of a text's `end` is its `</S>`."""
+        is_end = places == end
+        index = np.searchsorted(self._ends, places - is_end, side="right")  # the sentence, in this pass
+        sentence = index if self._permutation is None else self._permutation[index]
+        offset = places - np.where(index > 0, self._ends[index - 1], 0)
+        inside = self._starts[sentence] + offset + 1 - self._begins[index]
+        return np.where(is_end, self._starts[sentence + 1] - 1, inside)
 
     def _read(self, places: Ids) -> Ids:
         """The type ids that stand at these places of the corpus."""
