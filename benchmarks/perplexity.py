@@ -1,9 +1,10 @@
-"""Full-softmax perplexity of a bundled model on text it has not seen, each sentence from the zero state.
+"""Full-softmax perplexity of a bundled model on text it has not seen, each text from the zero state.
 
     ELMOKIT_DATA=… python benchmarks/perplexity.py MODEL [--language zh]
 
-English: whole articles of Wikipedia that were held out, split and cut as in training; and WikiText-2 valid,
-the tokenised release (its sentences as `common.wikitext_sentences` takes them). Chinese: held-out articles.
+Whole articles of Wikipedia that were held out, cut as in training: by sentences, and by paragraphs, each of
+which is one text. English also: WikiText-2 valid, the tokenised release (its sentences as
+`common.wikitext_sentences` takes them).
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,8 @@ def main() -> None:
         f"lm/{language}-wikipedia-heldout.txt.xz", "Wikipedia prose that no model was trained on"
     )
     texts: dict[str, Iterable[Text]] = {
-        "Wikipedia, held out": filter(None, read_texts(heldout, split=language))
+        "Wikipedia, held out": filter(None, read_texts(heldout, split=language)),
+        "the same, by paragraphs": filter(None, read_texts(heldout)),
     }
     if language == "en":
         texts["WikiText-2, valid"] = wikitext_sentences()
