@@ -144,8 +144,9 @@ class Windows:
         index = np.searchsorted(self._ends, places - is_end, side="right")  # the sentence, in this pass
         sentence = index if self._permutation is None else self._permutation[index]
         offset = places - np.where(index > 0, self._ends[index - 1], 0)
-        inside = self._starts[sentence] + offset + 1 - self._begins[index]
-        return np.where(is_end, self._starts[sentence + 1] - 1, inside)
+        where: Ids = self._starts[sentence] + offset + 1 - self._begins[index]
+        where[is_end] = self._starts[sentence + 1][is_end] - 1
+        return where
 
     def _read(self, places: Ids) -> Ids:
         """The type ids that stand at these places of the corpus."""
