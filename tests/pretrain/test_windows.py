@@ -57,12 +57,11 @@ def test_both_directions_of_joined_sentences():
         assert starts == [True, False, False, False, True, False]
 
 
+texts = st.lists(st.lists(st.integers(3, 40), min_size=1, max_size=9), min_size=3, max_size=30)
+
+
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.lists(st.integers(3, 40), min_size=1, max_size=9), min_size=3, max_size=30),
-    st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]),
-    st.integers(0, 3),
-)
+@given(texts, st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.integers(0, 3))
 def test_joined_texts_read_every_word_in_its_order(text, join, seed):
     windows = Windows(
         [shard(text[:2]), shard(text[2:])], rows=1, steps=1, order="document", seed=seed, join=join
@@ -78,9 +77,6 @@ def test_joined_texts_read_every_word_in_its_order(text, join, seed):
     pairs = Counter((int(i[0, 0, 0]), int(t[0, 0, 0])) for i, t, _ in steps)
     mirrored = Counter((int(t[1, 0, 0]), int(i[1, 0, 0])) for i, t, _ in steps)
     assert pairs == mirrored
-
-
-texts = st.lists(st.lists(st.integers(3, 40), min_size=1, max_size=9), min_size=3, max_size=30)
 
 
 @settings(max_examples=60, deadline=None)
