@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.model import Packing
+from elmokit.model.precision import supported
 from elmokit.tasks.lstm import bidirectional_lstm
 
 
@@ -49,3 +50,17 @@ def test_a_second_backward_is_refused():
     out.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="a second time"):
         out.backward()
+
+
+@pytest.mark.skipif("bfloat16" not in supported(), reason="no native bfloat16 on this machine")
+def test_in_training_products_are_of_bfloat16_and_near_those_of_float32():
+    torch.manual_seed(0)
+    lstm = nn.LSTM(50, 40, bidirectional=True)
+    packing = Packing.of(torch.tensor([9, 5, 1]))
+    x = torch.randn(15, 50)
+    expected = by_torch(lstm, x, packing)
+    low = bidirectional_lstm(lstm, x, packing)
+    assert not torch.allclose(low, expected, atol=1e-6)
+    torch.testing.assert_close(low, expected, atol=1e-2, rtol=1e-2)
+    lstm.eval()
+    torch.testing.assert_close(bidirectional_lstm(lstm, x, packing), expected)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.errors import ConfigError
+from elmokit.model.dropout import Dropout
 
 MixKind = Literal["softmax", "fixed", "residual"]
 LayerNorm = Literal["bilm-tf", "allennlp"]
@@ -73,7 +74,7 @@ class ScalarMix(nn.Module):
         learnt = kind != "fixed"
         self.weights = nn.Parameter(torch.tensor(list(weights), dtype=torch.float32), requires_grad=learnt)
         self.gamma = nn.Parameter(torch.tensor(float(gamma))) if kind == "softmax" else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @classmethod
     def top(cls, num_layers: int) -> "ScalarMix":

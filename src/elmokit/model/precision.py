@@ -77,6 +77,18 @@ def resolve(name: str, device: str = "cpu") -> Precision:
     raise ConfigError(f"precision must be one of {', '.join(get_args(Precision))} or auto, found {name!r}")
 
 
+def training_precision(device: str = "cpu") -> Precision:
+    """bfloat16 where it is native, else float32."""
+    return "bfloat16" if "bfloat16" in supported(device) else "float32"
+
+
+def multiply(a: Tensor, b: Tensor, precision: Precision) -> Tensor:
+    """A · b in float32, with factors of that precision (float32 or bfloat16)."""
+    if precision == "bfloat16":
+        return (a.bfloat16() @ b.bfloat16()).float()
+    return a @ b
+
+
 def make_product(
     precision: Precision, weight: Tensor, bias: Tensor | None = None, *, bound: float | None = None
 ) -> Product:

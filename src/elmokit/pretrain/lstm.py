@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmokit.model import BiLMConfig
-from elmokit.model.precision import Precision, Product, make_product
+from elmokit.model.precision import Precision, Product, make_product, multiply
 
 _aten = torch.ops.aten
 
@@ -159,10 +159,10 @@ class _LSTMWindow(torch.autograd.Function):
                 grad_before = back_through_state(gates[t])  # (B, P)
                 grad_hidden[t - 1].add_(grad_before.index_fill_(0, resets[t], 0.0))
         grad_gates = gates.view(-1, 4 * n)  # (TB, 4N)
-        grad_weights = _product(grad_gates.T, inputs.view(-1, 2 * dim), precision)  # (4N, 2P)
+        grad_weights = multiply(grad_gates.T, inputs.view(-1, 2 * dim), precision)  # (4N, 2P)
         grad_projection = None
         if projection is not None:
-            grad_projection = _product(grad_hidden.view(-1, dim).T, memories.view(-1, n), precision)  # (P, N)
+            grad_projection = multiply(grad_hidden.view(-1, dim).T, memories.view(-1, n), precision)  # (P, N)
         grad_x = make_product(precision, input_weight.T)(grad_gates).view(steps, rows, dim)
         return (
             grad_x,
@@ -217,10 +217,3 @@ def _gate_gradients(
 def _through_clip(grad: Tensor, clipped: Tensor, limit: float) -> None:
     """Clear the gradient in place where the value lies on the limit."""
     _aten.hardtanh_backward.grad_input(grad, clipped, -limit, limit, grad_input=grad)
-
-
-def _product(a: Tensor, b: Tensor, precision: Precision) -> Tensor:
-    """A · b in float32, with factors of that precision."""
-    if precision == "bfloat16":
-        return (a.bfloat16() @ b.bfloat16()).float()
-    return a @ b

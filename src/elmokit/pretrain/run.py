@@ -21,7 +21,7 @@ from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LexiconConfig, WordConfig
 from elmokit.model.device import find_device
-from elmokit.model.precision import Precision, resolve, supported
+from elmokit.model.precision import training_precision
 from elmokit.pretrain.network import draw_start_values
 from elmokit.pretrain.processes import Processes
 from elmokit.pretrain.recipe import Recipe
@@ -92,7 +92,7 @@ def pretrain(
     corpus = _corpus(run, training, start, processes)
     model, table, recipe = _begin(run, corpus, start)
     model.to(device), table.to(device)
-    precision = _training_precision(device)
+    precision = training_precision(device.type)
 
     def make_trainer(folder: Path, share: float, *, frozen: bool) -> Trainer:
         return Trainer(
@@ -198,11 +198,6 @@ def _begin(run: Run, corpus: PreparedCorpus, start: ModelBundle | None) -> tuple
         table = SoftmaxTable(len(corpus.vocabulary), model.config.projection_dim, cutoffs)
         table.start(counts, random)
     return model.requires_grad_(True), table, recipe
-
-
-def _training_precision(device: torch.device) -> Precision:
-    """bfloat16 where it is native, else float32."""
-    return resolve("bfloat16" if "bfloat16" in supported(device.type) else "float32", device.type)
 
 
 def _evaluate(run: Run, model: BiLM, table: SoftmaxTable, corpus: PreparedCorpus) -> dict[str, Perplexity]:

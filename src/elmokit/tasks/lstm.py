@@ -2,7 +2,8 @@
 
 Through torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, so that
 time is quadratic in the length of a text (benchmarks/task_lstm.py). Here the gates are kept once, gradients
-are written over them in place, and each weight's gradient is one large product at the end.
+are written over them in place, and each weight's gradient is one large product at the end. In training the
+factors of the products are bfloat16 where the processor does that natively; all else is float32.
 
 Shapes: S tokens in packed order, b sentences running at a step, D inputs, N cells.
 """
@@ -16,15 +17,19 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from elmokit.model import Packing
+from elmokit.model.dropout import dropout
+from elmokit.model.precision import Precision, make_product, multiply, training_precision
 
 _aten = torch.ops.aten
 
 
 def bidirectional_lstm(lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
     """Run all layers of a bidirectional LSTM, (S, D) → (S, 2N), tokens in the order of the text."""
+    low = lstm.training and x.dtype == torch.float32
+    precision: Precision = training_precision() if low else "float32"
     for layer in range(lstm.num_layers):
         if layer:
-            x = nn.functional.dropout(x, lstm.dropout, lstm.training)
+            x = dropout(x, lstm.dropout, training=lstm.training)
         outputs = []
         for direction, suffix in enumerate((f"l{layer}", f"l{layer}_reverse")):
             input_weight, state_weight, input_bias, state_bias = (
@@ -36,6 +41,7 @@ def bidirectional_lstm(lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
                 state_weight,
                 input_bias + state_bias,
                 packing.step_sizes,
+                precision,
             )
             outputs.append(hidden[packing.inverse[direction]])
         x = torch.cat(outputs, dim=1)
@@ -53,14 +59,16 @@ class _PackedLSTM(torch.autograd.Function):
         state_weight: Tensor,
         bias: Tensor,
         step_sizes: Sequence[int],
+        precision: Precision,
     ) -> Tensor:
-        gates = torch.addmm(bias, x, input_weight.T)  # (S, 4N)
+        gates = make_product(precision, input_weight, bias)(x)  # (S, 4N)
+        state_product = make_product(precision, state_weight)
         cells, tanh_cells, out = x.new_empty(3, len(x), state_weight.shape[1]).unbind()  # (S, N) each
         before = None
         for rows in _steps(step_sizes):
             now, cell = gates[rows], cells[rows]
             if before is not None:
-                now.addmm_(out[before][: len(now)], state_weight.T)
+                state_product.add_to(now, out[before][: len(now)])
             i, f, j, o = now.chunk(4, dim=1)  # (b, N) each
             now[:, : 2 * i.shape[1]].sigmoid_()
             j.tanh_()
@@ -73,6 +81,7 @@ class _PackedLSTM(torch.autograd.Function):
             before = rows
         ctx.save_for_backward(x, input_weight, state_weight, out)
         ctx.kept = (gates, cells, tanh_cells, step_sizes)
+        ctx.precision = precision
         return out
 
     @staticmethod
@@ -86,21 +95,23 @@ class _PackedLSTM(torch.autograd.Function):
         grad_hidden = grad_out.contiguous().clone()  # (S, N), what comes from the later step is added to it
         grad_cell = grad_hidden.new_zeros(step_sizes[0], state_weight.shape[1])
         steps = _steps(step_sizes)
+        back_through_state = make_product(ctx.precision, state_weight.T)
         for rows, before in zip(reversed(steps), [*reversed(steps[:-1]), None], strict=True):
             now = gates[rows]
             previous = None if before is None else cells[before][: len(now)]
             _gate_gradients(now, grad_hidden[rows], grad_cell[: len(now)], tanh_cells[rows], previous)
             if before is not None:
-                grad_hidden[before][: len(now)].addmm_(now, state_weight)
+                back_through_state.add_to(grad_hidden[before][: len(now)], now)
         # Tokens that have one before them, and the packed places of those before.
         later = torch.arange(step_sizes[0], len(x))  # (S',)
         widths = torch.tensor(step_sizes)
         earlier = later - torch.repeat_interleave(widths[:-1], widths[1:])
         return (
-            gates @ input_weight,
-            gates.T @ x,
-            gates[step_sizes[0] :].T @ out[earlier],
+            multiply(gates, input_weight, ctx.precision),
+            multiply(gates.T, x, ctx.precision),
+            multiply(gates[step_sizes[0] :].T, out[earlier], ctx.precision),
             gates.sum(0),
+            None,
             None,
         )
 

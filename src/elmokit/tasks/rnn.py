@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.model import Packing
+from elmokit.model.dropout import Dropout
 from elmokit.tasks.lstm import bidirectional_lstm
 
 
@@ -31,7 +32,7 @@ class TaskRNN(nn.Module):
 
     def __init__(self, input_dim: int, extra_dim: int, *, size: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.lstm = None
         if size:
             between = dropout if layers > 1 else 0.0
