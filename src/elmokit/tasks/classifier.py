@@ -11,6 +11,8 @@ from elmokit.tasks.examples import Example
 from elmokit.tasks.rnn import Hidden
 from elmokit.tasks.settings import PoolingChoice
 
+_ATTENTION = 128  # rows of W: a score for a token needs no more, and W as wide as h took half of all the time
+
 
 class Pooling(nn.Module):
     """One vector of a text's: their mean, their maximum, or a sum weighted by attention; zero for no tokens.
@@ -23,7 +25,9 @@ class Pooling(nn.Module):
         self.kind = kind
         self.attention = None
         if kind == "attention":
-            self.attention = nn.Sequential(nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, 1, bias=False))
+            self.attention = nn.Sequential(
+                nn.Linear(dim, _ATTENTION), nn.Tanh(), nn.Linear(_ATTENTION, 1, bias=False)
+            )
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """(S, D), (B,) → (B, D)."""
