@@ -3,7 +3,8 @@
 ELMOKIT_DATA=… python benchmarks/tasks.py [--en MODEL] [--zh MODEL] [--seeds 3] [--only ner-wnut17 …]
 
 The baseline is that of the paper: static vectors and a character CNN trained with the task. Each run has a
-process of its own; an interrupted benchmark goes on where it stopped.
+process of its own; an interrupted benchmark goes on where it stopped. What was measured is kept in
+benchmarks/results/tasks.json, and not measured again while the model's weights are the same.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import json
 import re
 import statistics
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ from elmokit.tasks.training import run_epoch
 from elmokit.text import TokenizerSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
-KEPT = RESULTS / "tasks.json"  # all rows; to be deleted when the models have changed
+KEPT = RESULTS / "tasks.json"
+Kept = dict[str, dict[str, dict[str, Any]]]  # row → encoder → its runs, and the model's fingerprint
 SHARES = (0.01, 0.1, 1.0)
 
 
@@ -107,15 +109,27 @@ class Benchmark:
         self.work = Path(arguments.work)
         self.changes = tuple(arguments.set)
 
-    def run(self, name: str, row: Row, *, share: float = 1.0) -> list[Compared]:
-        """Baseline, and the same with ELMo."""
+    def run(self, name: str, *, share: float = 1.0, bert: str | None = None) -> list[Compared]:
+        """The baseline, the same with ELMo, and with BERT if that is given."""
+        row = ROWS[name]
         baseline = self.baseline[row.chinese] if row.vectors else "chars"
+        label = name if share == 1 else f"{name}-{share}"
+        added = [None, self.elmo[row.chinese], *([] if bert is None else [f"bert:{bert}"])]
+        return [self._measure(label, row, baseline, model, share) for model in added]
+
+    def _measure(self, label: str, row: Row, baseline: str, model: str | None, share: float) -> Compared:
+        """What is known of this model, as its weights are now; else all seeds are trained."""
+        fingerprint = "" if model is None else open_encoders(model)[0].fingerprint()[:8]
+        encoder = baseline if model is None else f"{baseline}+{model}"
+        known = read_kept().get(label, {}).get(Compared(encoder, "", []).name)
+        if known and known["fingerprint"] == fingerprint and len(known["runs"]) >= self.seeds:
+            return Compared(encoder, known["metric"], [Run(**run) for run in known["runs"]])
         changes = (*row.changes, *self.changes, f"training.share={share}")
-        return compare(
+        (found,) = compare(
             row.task,
             self.tasks / row.data,
-            [baseline, f"{baseline}+{self.elmo[row.chinese]}"],
-            out=self.work / (name if share == 1 else f"{name}-{share}"),
+            [encoder],
+            out=self.work / "-".join(filter(None, [label, fingerprint])),
             seeds=self.seeds,
             settings=Settings().changed(changes),
             dev=None if row.dev is None else self.tasks / row.dev,
@@ -125,6 +139,8 @@ class Benchmark:
             resume=True,
             notice=_notice,
         )
+        keep(label, found, fingerprint)
+        return found
 
     def epoch_seconds(self, share: float = 0.05) -> dict[str, float]:
         """An epoch of NER with cached vectors, one that runs the frozen biLM, and one that tunes it."""
@@ -157,36 +173,48 @@ def _notice(name: str, run: Run) -> None:
     print(f"{name}: {100 * run.score:.2f}", flush=True)
 
 
-def summary(name: str, row: Row, measured: list[dict[str, Any]]) -> list[str]:
+def summary(name: str, kept: Kept) -> list[str]:
     """The cells of one row, of what was measured without and with ELMo."""
+    row, measured = ROWS[name], list(kept[name].values())[:2]
     cells = []
     means = []
     for one in measured:
         scores = [100 * run["values"][row.score] for run in one["runs"]]
         means.append(statistics.fmean(scores))
-        deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
-        cells.append(f"{means[-1]:.2f} ± {deviation:.2f}")
+        deviation = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
+        cells.append(f"{means[-1]:.2f}{deviation}")
     gain = means[1] - means[0]
     aim, met = "–", "–"
     if row.gain is not None:
         aim, met = f"gain ≥ {row.gain:g}", _yes_or_no(gain >= row.gain)
     if row.least is not None:
         aim, met = f"{row.score} ≥ {row.least:g}", _yes_or_no(means[1] >= row.least)
-    return [name, row.score, *cells, f"{gain:+.2f}", aim, met]
+    seeds = min(len(one["runs"]) for one in measured)
+    return [name, row.score, *cells, f"{gain:+.2f}", aim, met, str(seeds)]
 
 
 def _yes_or_no(met: bool) -> str:
     return "yes" if met else "**no**"
 
 
-def keep(name: str, measured: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Write down a row beside those that were measured before; returns all."""
-    kept: dict[str, list[dict[str, Any]]] = (
-        json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    )
-    kept[name] = measured
-    KEPT.write_text(json.dumps(kept, indent=2), encoding="utf-8")
+def read_kept() -> Kept:
+    """All that was measured."""
+    if not KEPT.exists():
+        return {}
+    kept: Kept = json.loads(KEPT.read_text(encoding="utf-8"))
     return kept
+
+
+def keep(label: str, measured: Compared, fingerprint: str) -> None:
+    """Write down what one encoder brought beside what was measured before."""
+    kept = read_kept()
+    entry = {
+        "fingerprint": fingerprint,
+        "metric": measured.metric,
+        "runs": [asdict(r) for r in measured.runs],
+    }
+    kept.setdefault(label, {})[measured.name] = entry
+    KEPT.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
 
 def draw_shares(by_share: dict[float, list[Compared]], path: Path) -> None:
@@ -227,20 +255,15 @@ def main() -> None:
     benchmark = Benchmark(arguments)
     wanted = arguments.only or [*ROWS, "shares", "epoch"]
 
-    kept = {}
-    for name, row in ROWS.items():
+    for name in ROWS:
         if name in wanted:
-            results = benchmark.run(name, row)
-            kept = keep(name, [one.to_dict() | {"encoder": one.name} for one in results])
-    if kept:
-        table = [summary(name, row, kept[name]) for name, row in ROWS.items() if name in kept]
-        header = ["data", "score", "without ELMo", "with ELMo", "gain", "aim", "met"]
-        facts = ", ".join(f"{name} {value}" for name, value in machine().items() if name != "instructions")
-        about = f"English model `{arguments.en}`, Chinese `{arguments.zh}`; {arguments.seeds} seeds. {facts}."
-        write_page("tasks", f"{markdown_table(header, table)}\n\n{about}")
+            benchmark.run(name)
+    kept = read_kept()
+    table = [summary(name, kept) for name in ROWS if len(kept.get(name, {})) > 1]
+    header = ["data", "score", "without ELMo", "with ELMo", "gain", "aim", "met", "seeds"]
+    write_page("tasks", markdown_table(header, table))
     if "shares" in wanted:
-        row = ROWS["ner-conll2003"]
-        by_share = {share: benchmark.run("ner-conll2003", row, share=share) for share in SHARES}
+        by_share = {share: benchmark.run("ner-conll2003", share=share) for share in SHARES}
         draw_shares(by_share, RESULTS / "tasks-shares.png")
         cells = [
             [f"{share:.0%}", *(f"{100 * one.score:.2f} ± {100 * one.deviation:.2f}" for one in results)]
@@ -252,15 +275,10 @@ def main() -> None:
         cells = [[name, seconds, seconds / taken["cached vectors"]] for name, seconds in taken.items()]
         write_page("epoch", markdown_table(["an epoch on 5 % of CoNLL-2003", "seconds", "ratio"], cells))
     if arguments.bert:
-        baseline, elmo = benchmark.baseline[False], benchmark.elmo[False]
-        encoders = [baseline, f"{baseline}+{elmo}", f"{baseline}+bert:{arguments.bert}"]
-        results = compare(
-            "tagger", benchmark.tasks / "ner-conll2003", encoders, out=benchmark.work / "ner-conll2003",
-            seeds=arguments.seeds, settings=Settings().changed([*benchmark.changes, "training.share=1.0"]),
-            tokenizer="whitespace", allow_unseen=True, resume=True, notice=_notice,
-        )  # fmt: skip
+        results = benchmark.run("ner-conll2003", bert=arguments.bert)
         draw_comparison(results, RESULTS / "tasks-encoders.png")
-        write_page("encoders", comparison_text(results))
+        facts = ", ".join(f"{name} {value}" for name, value in machine().items() if name != "instructions")
+        write_page("encoders", f"{comparison_text(results)}\n\n{arguments.seeds} seeds. {facts}.")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,11 @@ def test_compare(run, data, tmp_path):
     again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
+    vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 2\n")
+    for changed in (arguments, (*arguments, "--set", "head.rnn=9")):
+        refused = run(*changed, "--resume")
+        assert refused.exit_code == 1
+        assert "an encoder that has changed" in refused.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from elmokit.encoders import TunableEncoder
+from elmokit.encoders import TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError
 from elmokit.tasks.dataset import read_data
 from elmokit.tasks.examples import Task
@@ -114,7 +114,8 @@ def compare(
         notice: is told of each run when it is done.
 
     Raises:
-        DataError: `out` is not empty, or the data cannot be used.
+        DataError: `out` is not empty, or holds runs of other data, settings or encoders; or the data cannot
+            be used.
     """
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()) and not resume:
@@ -131,9 +132,9 @@ def compare(
                 "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
                 "cache": str(folder / "cache"),
             }  # fmt: skip
-            measured = _finished(run_folder) or _in_own_process(arguments)
-            metric = measured.pop("metric")
-            runs.append(Run(**measured))
+            measured = _finished(run_folder, arguments) or _in_own_process(arguments)
+            metric = measured["metric"]
+            runs.append(Run(**measured["run"]))
             notice(f"{encoder}, seed {seed}", runs[-1])
         results.append(Compared(encoder, metric, runs))
     shutil.rmtree(folder / "cache", ignore_errors=True)
@@ -194,18 +195,25 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
     use = time.perf_counter() - began
     epochs = [entry["seconds"] for entry in found.history]
     networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
-    measured = {
-        "metric": found.scores.main,
-        "score": found.scores.value,
-        "values": found.scores.values,
-        "trained": sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),
-        "encoder": sum(weight.numel() for network in networks for weight in network.parameters()),
-        "training": 1e6 * statistics.fmean(epochs) / found.tokens,
-        "use": 1e6 * use / max(1, sum(map(len, sentences))),
-        "memory": peak_memory() / _MEGABYTE,
-    }
+    run = Run(
+        score=found.scores.value,
+        values=found.scores.values,
+        trained=sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),
+        encoder=sum(weight.numel() for network in networks for weight in network.parameters()),
+        training=1e6 * statistics.fmean(epochs) / found.tokens,
+        use=1e6 * use / max(1, sum(map(len, sentences))),
+        memory=peak_memory() / _MEGABYTE,
+    )
+    measured = {"metric": found.scores.main, "run": asdict(run), "purpose": _purpose(arguments)}
     (out / _MEASURED).write_text(json.dumps(measured, indent=2), encoding="utf-8")
     return measured
+
+
+def _purpose(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a run is of: its data, settings and encoders, these as they are now."""
+    where = ("out", "cache")
+    encoders = {"encoders": [encoder.fingerprint() for encoder in open_encoders(arguments["encoder"])]}
+    return {name: value for name, value in arguments.items() if name not in where} | encoders
 
 
 def peak_memory() -> float:
@@ -220,11 +228,17 @@ def peak_memory() -> float:
     return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-def _finished(folder: Path) -> dict[str, Any] | None:
+def _finished(folder: Path, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """What was measured there before, if anything was."""
     path = folder / _MEASURED
     if not path.exists():
         return None
     measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if measured.get("purpose") != _purpose(arguments):
+        raise DataError(
+            f"{folder} holds a run of other data or settings, or of an encoder that has changed since; "
+            "choose another folder, or delete that one"
+        )
     return measured
 
 
