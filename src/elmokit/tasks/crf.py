@@ -119,11 +119,12 @@ class CRF(nn.Module):
         if direction == 1:
             inner, begin, end = inner.T, end, begin
         steps = torch.split(emissions[packing.index[direction].to(emissions.device)], packing.step_sizes)
+        factors = inner.exp()  # (K, K)
         alpha = steps[0] + begin  # (b, K)
         alphas, ended = [alpha], []
         for step in steps[1:]:
             ended.append(alpha[len(step) :])
-            alpha = torch.logsumexp(alpha[: len(step), :, None] + inner, dim=1) + step
+            alpha = _sum_of_steps(alpha[: len(step)], factors) + step
             alphas.append(alpha)
         last = torch.cat([*ended, alpha][::-1])  # (B, K)
         inverse = packing.inverse[direction].to(emissions.device)
@@ -144,3 +145,13 @@ class CRF(nn.Module):
         before, after = torch.cat(pairs, dim=1)
         transitions = self.weight[before, after]
         return emissions.gather(1, tags[:, None]).sum() + transitions.sum()
+
+
+def _sum_of_steps(alpha: Tensor, factors: Tensor) -> Tensor:
+    """Log Σ_i exp(alpha_i) factor_ij, (b, K) → (b, K), as a product of matrices, without a (b, K, K) between.
+
+    What is e^-87 (float32) of a sentence's largest term or less counts as that, which changes no sum.
+    """
+    largest = alpha.detach().amax(dim=1, keepdim=True)  # (b, 1)
+    total = (alpha - largest).exp() @ factors
+    return total.clamp_min(torch.finfo(total.dtype).tiny).log() + largest
