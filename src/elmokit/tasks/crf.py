@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from elmokit.model import Packing
 
 _FORBIDDEN = -1e4  # finite, so that no gradient is infinity times zero
+_SAFE = 1e-30  # a sum of exps of which nothing that float32 rounds to zero is a part worth counting
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class CRF(nn.Module):
         alphas, ended = [alpha], []
         for step in steps[1:]:
             ended.append(alpha[len(step) :])
-            alpha = _sum_of_steps(alpha[: len(step)], factors) + step
+            alpha = _sum_of_steps(alpha[: len(step)], inner, factors) + step
             alphas.append(alpha)
         last = torch.cat([*ended, alpha][::-1])  # (B, K)
         inverse = packing.inverse[direction].to(emissions.device)
@@ -147,11 +148,14 @@ class CRF(nn.Module):
         return emissions.gather(1, tags[:, None]).sum() + transitions.sum()
 
 
-def _sum_of_steps(alpha: Tensor, factors: Tensor) -> Tensor:
-    """Log Σ_i exp(alpha_i) factor_ij, (b, K) → (b, K), as a product of matrices, without a (b, K, K) between.
+def _sum_of_steps(alpha: Tensor, inner: Tensor, factors: Tensor) -> Tensor:
+    """Log Σ_i exp(alpha_i + inner_ij), (b, K) → (b, K).
 
-    What is e^-87 (float32) of a sentence's largest term or less counts as that, which changes no sum.
+    As a product with factors = exp(inner) there is no (b, K, K) between, which is several times as fast. Where
+    scores lie so far apart that terms which count may have been rounded to zero, it is summed term by term.
     """
     largest = alpha.detach().amax(dim=1, keepdim=True)  # (b, 1)
     total = (alpha - largest).exp() @ factors
-    return total.clamp_min(torch.finfo(total.dtype).tiny).log() + largest
+    if total.min() > _SAFE:
+        return total.log() + largest
+    return torch.logsumexp(alpha[:, :, None] + inner, dim=1)
