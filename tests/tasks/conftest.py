@@ -67,6 +67,7 @@ def quick():
             "training.epochs=12",
             "training.patience=12",
             "training.batch=9",
+            "training.least_steps=1",
         ]
     )
 

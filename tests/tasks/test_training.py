@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 import elmokit
 from elmokit.tasks import Classifier, IntentModel, Tagger, TaskModel, evaluate, train, training
 from elmokit.tasks.checkpoint import Checkpoint
+from elmokit.tasks.dataset import read_data
 from elmokit.tasks.model import MODELS
 
 
@@ -222,3 +224,21 @@ def test_settings_that_do_not_fit(encoder, changes, message, folders, elmo, quic
             settings=quick.changed(changes),
         )  # fmt: skip
     assert message in str(refused.value)
+
+
+def test_few_data_are_gone_through_several_times_in_an_epoch(folders, quick, tmp_path, monkeypatch):
+    steps, run_epoch = [], training.run_epoch
+
+    def counted(model, batches, *others):
+        steps.append(len(batches))
+        return run_epoch(model, batches, *others)
+
+    monkeypatch.setattr(training, "run_epoch", counted)
+    settings = quick.changed(["training.epochs=2", "training.least_steps=10"])
+    found = train("tagger", folders["tagger"], encoder="chars", out=tmp_path / "out", settings=settings)
+    examples = len(read_data(folders["tagger"], "tagger", cut=str.split).train)
+    in_a_pass = math.ceil(examples / settings.training.batch)
+    passes = math.ceil(10 / in_a_pass)
+    assert passes > 1
+    assert steps == [passes * in_a_pass] * 2
+    assert found.tokens % passes == 0

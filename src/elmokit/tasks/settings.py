@@ -1,5 +1,6 @@
 """How a task is learnt: three small groups of settings, each with its defaults."""
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -90,6 +91,8 @@ class TrainingSettings:
         epochs: at most so many.
         patience: epochs without a better dev score after which to stop.
         batch: sentences a step.
+        least_steps: of an epoch. Few data are gone through several times in one, because to stop, or to halve
+            the learning rate, after a few steps without a better score would be to stop before it has begun.
         learning_rate: of Adam, for all but tuned encoders; halved when two epochs bring no better score.
         weight_decay: of AdamW.
         clip_norm: to which the norm of all gradients together is cut.
@@ -101,6 +104,7 @@ class TrainingSettings:
     epochs: int = 50
     patience: int = 4
     batch: int = 32
+    least_steps: int = 100
     learning_rate: float = 3e-3
     weight_decay: float = 0.0
     clip_norm: float = 5.0
@@ -109,12 +113,17 @@ class TrainingSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "batch"):
+        for name in ("epochs", "patience", "batch", "least_steps"):
             _whole(self, name, 1)
         _whole(self, "seed", 0)
         _between(self, "learning_rate", 0, 10)
         _between(self, "clip_norm", 0, float("inf"))
         _between(self, "share", 0, 1)
+
+    def passes(self, examples: int) -> int:
+        """How often an epoch goes through that many examples."""
+        steps = math.ceil(examples / self.batch)
+        return math.ceil(self.least_steps / max(1, steps))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ class Training:
         model: the best one, as saved.
         scores: of it on dev.
         history: of each epoch: number, loss, dev score, seconds.
-        tokens: of the training data, in an epoch.
+        tokens: that are read in an epoch.
         seconds: of all, the computing of cached vectors included.
     """
 
@@ -119,7 +119,8 @@ def train(
         write_report(folder, model, scores, data.dev, decisions, checkpoint.history)
     checkpoint.remove()
     shutil.rmtree(folder / "cache", ignore_errors=True)
-    tokens = sum(len(example.tokens) for example in data.train)
+    passes = settings.training.passes(len(data.train))
+    tokens = passes * sum(len(example.tokens) for example in data.train)
     return Training(model, scores, checkpoint.history, tokens, time.monotonic() - began)
 
 
@@ -139,7 +140,11 @@ def run_epochs(
             break
         began = time.monotonic()
         unfreeze(model, epoch)
-        batches = shuffled_batches(data.train, lengths, settings.batch, generator)
+        batches = [
+            batch
+            for _ in range(settings.passes(len(data.train)))
+            for batch in shuffled_batches(data.train, lengths, settings.batch, generator)
+        ]
         show = partial(advance, note=checkpoint.note())
         loss = run_epoch(model, batches, optimizer, settings.clip_norm, show)
         seconds = time.monotonic() - began
