@@ -229,6 +229,7 @@ def draw_shares(by_share: dict[float, list[Compared]], path: Path) -> None:
     axes.set(
         xscale="log", xlabel="share of the training data, %", ylabel="dev F1, %", title="NER, CoNLL-2003"
     )
+    axes.set_xticks(shares, [f"{share:g}" for share in shares])
     axes.legend()
     figure.savefig(path, dpi=120)
 
