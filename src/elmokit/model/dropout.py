@@ -1,7 +1,4 @@
-"""Dropout whose masks are drawn four at a time on the CPU, where torch draws them one by one.
-
-There torch's own took a seventh of the time of a task's training, this takes a fifth of that.
-"""
+"""Dropout whose masks are drawn four at a time on the CPU, where torch draws them one by one."""
 
 import torch
 from torch import Tensor, nn

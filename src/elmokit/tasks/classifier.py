@@ -11,7 +11,7 @@ from elmokit.tasks.examples import Example
 from elmokit.tasks.rnn import Hidden
 from elmokit.tasks.settings import PoolingChoice
 
-_ATTENTION = 128  # rows of W: a score for a token needs no more, and W as wide as h took half of all the time
+_ATTENTION = 128  # rows of W: one score for a token needs no more
 
 
 class Pooling(nn.Module):

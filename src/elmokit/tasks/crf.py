@@ -151,8 +151,8 @@ class CRF(nn.Module):
 def _sum_of_steps(alpha: Tensor, inner: Tensor, factors: Tensor) -> Tensor:
     """Log Σ_i exp(alpha_i + inner_ij), (b, K) → (b, K).
 
-    As a product with factors = exp(inner) there is no (b, K, K) between: it takes two thirds of the time with
-    70 tags. Where terms that count may be rounded to zero, as scores lie far apart, it is term by term.
+    As a product with factors = exp(inner) there is no (b, K, K) between, which is dear with many tags. Where
+    scores lie so far apart that terms which count may be rounded to zero, it is done term by term.
     """
     largest = alpha.detach().amax(dim=1, keepdim=True)  # (b, 1)
     total = (alpha - largest).exp() @ factors
