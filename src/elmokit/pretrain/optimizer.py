@@ -12,6 +12,9 @@ from elmokit.pretrain.softmax import RowGradient, SoftmaxTable
 from elmokit.pretrain.threads import PairOfThreads
 
 _BETAS = (0.9, 0.98)
+# A row of the softmax has large gradients where its word is the target, and for a rare word many tiny ones
+# between, where it was drawn. To forget the large ones would be to blow up the tiny ones to full steps.
+_ROW_BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 _MOST_WARMUP = 0.1  # of the budget
 _LAST_SHARE = 0.01  # of the peak learning rate, at the end of a cosine
@@ -90,27 +93,27 @@ def _dense_optimizer(model: BiLM, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 class _RowAdam(nn.Module):
-    """Adam by rows: what a row remembers does not fade in steps in which it has no gradient."""
+    """Adam by rows: each row counts its own steps, those in which it has a gradient."""
 
     def __init__(self, parameter: Tensor) -> None:
         super().__init__()
         self._parameter = (parameter,)  # in a tuple, so that it is not part of this module
         self.register_buffer("mean", torch.zeros_like(parameter))
         self.register_buffer("square", torch.zeros_like(parameter))
-        self.register_buffer("steps", torch.tensor(0))
+        self.register_buffer("steps", parameter.new_zeros(len(parameter), *(1,) * (parameter.dim() - 1)))
         self.mean: Tensor
         self.square: Tensor
         self.steps: Tensor
 
     @torch.no_grad()
     def step(self, rows: Tensor, grad: Tensor, learning_rate: float) -> None:
-        self.steps += 1
-        mean = self.mean[rows].lerp_(grad, 1 - _BETAS[0])
-        square = self.square[rows].mul_(_BETAS[1]).addcmul_(grad, grad, value=1 - _BETAS[1])
-        self.mean[rows], self.square[rows] = mean, square
-        first, second = (1 - beta ** int(self.steps) for beta in _BETAS)
-        root = square.sqrt_().div_(math.sqrt(second)).add_(_EPSILON)
-        self._parameter[0].index_add_(0, rows, mean.div_(root), alpha=-learning_rate / first)
+        steps = self.steps[rows].add_(1)  # (r, 1), or (r,) for the bias
+        mean = self.mean[rows].lerp_(grad, 1 - _ROW_BETAS[0])
+        square = self.square[rows].mul_(_ROW_BETAS[1]).addcmul_(grad, grad, value=1 - _ROW_BETAS[1])
+        self.steps[rows], self.mean[rows], self.square[rows] = steps, mean, square
+        first, second = (1 - beta**steps for beta in _ROW_BETAS)
+        root = square.div_(second).sqrt_().add_(_EPSILON)
+        self._parameter[0].index_add_(0, rows, mean.div_(first).div_(root), alpha=-learning_rate)
 
 
 class _RowAdagrad(nn.Module):
