@@ -6,6 +6,8 @@ The baseline is that of the paper: static vectors and a character CNN trained wi
 process of its own; an interrupted benchmark goes on where it stopped. What was measured is kept in
 benchmarks/results/tasks.json, and not measured again while the model's weights are the same; to be
 deleted when the default settings change. Runs with --set are trials, neither kept nor taken from there.
+With --measure baseline, or elmo, that half alone is run: two processes of one thread each (OMP_NUM_THREADS=1)
+do more in an hour than one after another.
 """
 
 import argparse
@@ -37,6 +39,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 KEPT = RESULTS / "tasks.json"
 Kept = dict[str, dict[str, dict[str, Any]]]  # row → encoder → its runs, and the model's fingerprint
 SHARES = (0.01, 0.1, 1.0)
+HALVES = ("baseline", "elmo")
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,17 @@ class Benchmark:
         }
         self.elmo = {False: arguments.en, True: arguments.zh}
         self.seeds = arguments.seeds
+        self.halves = arguments.measure
         self.work = Path(arguments.work)
         self.changes = tuple(arguments.set)
 
     def run(self, name: str, *, share: float = 1.0, bert: str | None = None) -> list[Compared]:
-        """The baseline, the same with ELMo, and with BERT if that is given."""
+        """The baseline, the same with ELMo, and with BERT if that is given: those that are to be measured."""
         row = ROWS[name]
         baseline = self.baseline[row.chinese] if row.vectors else "chars"
         label = name if share == 1 else f"{name}-{share}"
-        added = [None, self.elmo[row.chinese], *([] if bert is None else [f"bert:{bert}"])]
+        halves = {"baseline": None, "elmo": self.elmo[row.chinese]}
+        added = [halves[half] for half in self.halves] + ([] if bert is None else [f"bert:{bert}"])
         return [self._measure(label, row, baseline, model, share) for model in added]
 
     def _measure(self, label: str, row: Row, baseline: str, model: str | None, share: float) -> Compared:
@@ -175,9 +180,15 @@ def _notice(name: str, run: Run) -> None:
     print(f"{name}: {100 * run.score:.2f}", flush=True)
 
 
-def summary(name: str, kept: Kept) -> list[str]:
+def without_and_with(kept: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of what was measured for a row, the baseline and the same with ELMo, as far as they are there."""
+    halves = {bool(one["fingerprint"]): one for name, one in kept.items() if "bert:" not in name}
+    return [halves[half] for half in sorted(halves)]
+
+
+def summary(name: str, measured: list[dict[str, Any]]) -> list[str]:
     """The cells of one row, of what was measured without and with ELMo."""
-    row, measured = ROWS[name], list(kept[name].values())[:2]
+    row = ROWS[name]
     cells = []
     means = []
     for one in measured:
@@ -251,6 +262,7 @@ def main() -> None:
     parser.add_argument("--zh", default="zh", help="the Chinese model")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=[*ROWS, "shares", "epoch", "bert"], help="a part of it")
+    parser.add_argument("--measure", nargs="+", choices=HALVES, default=HALVES, help="a half of each row")
     parser.add_argument("--bert", help="a folder of a BERT-family model to compare with")
     parser.add_argument("--work", default="out/tasks", help="folder for the runs")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="settings of all runs")
@@ -262,11 +274,12 @@ def main() -> None:
         if name in wanted:
             benchmark.run(name)
     kept = read_kept()
-    table = [summary(name, kept) for name in ROWS if len(kept.get(name, {})) > 1]
+    measured = {name: without_and_with(kept.get(name, {})) for name in ROWS}
+    table = [summary(name, both) for name, both in measured.items() if len(both) == len(HALVES)]
     header = ["data", "score", "without ELMo", "with ELMo", "gain", "aim", "met", "seeds"]
     write_page("tasks", markdown_table(header, table))
-    if "shares" in wanted:
-        by_share = {share: benchmark.run("ner-conll2003", share=share) for share in SHARES}
+    by_share = {share: benchmark.run("ner-conll2003", share=share) for share in SHARES if "shares" in wanted}
+    if by_share and len(benchmark.halves) == len(HALVES):
         draw_shares(by_share, RESULTS / "tasks-shares.png")
         cells = [
             [f"{share:.0%}", *(f"{100 * one.score:.2f} ± {100 * one.deviation:.2f}" for one in results)]
