@@ -4,8 +4,8 @@ ELMOKIT_DATA=… python benchmarks/tasks.py [--en MODEL] [--zh MODEL] [--seeds 3
 
 The baseline is that of the paper: static vectors and a character CNN trained with the task. Each run has a
 process of its own; an interrupted benchmark goes on where it stopped. What was measured is kept in
-benchmarks/results/tasks.json, and not measured again while the model's weights are the same; to be
-deleted when the default settings change. Runs with --set are trials, neither kept nor taken from there.
+benchmarks/results/tasks.json, and not measured again while the model's weights and the settings are the
+same. Runs with --set are trials, neither kept nor taken from there.
 With --measure baseline, or elmo, that half alone is run: two processes of one thread each (OMP_NUM_THREADS=1)
 do more in an hour than one after another.
 """
@@ -37,7 +37,8 @@ from elmokit.text import TokenizerSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 KEPT = RESULTS / "tasks.json"
-Kept = dict[str, dict[str, dict[str, Any]]]  # row → encoder → its runs, and the model's fingerprint
+# row → encoder → its runs, the model's fingerprint and the settings
+Kept = dict[str, dict[str, dict[str, Any]]]
 SHARES = (0.01, 0.1, 1.0)
 HALVES = ("baseline", "elmo")
 
@@ -127,17 +128,18 @@ class Benchmark:
         """What is known of this model, as its weights are now; else all seeds are trained."""
         fingerprint = "" if model is None else open_encoders(model)[0].fingerprint()[:8]
         encoder = baseline if model is None else f"{baseline}+{model}"
+        settings = Settings().changed([*row.changes, *self.changes, f"training.share={share}"])
+        facts = {"fingerprint": fingerprint, "settings": settings.to_dict()}
         known = None if self.changes else read_kept().get(label, {}).get(Compared(encoder, "", []).name)
-        if known and known["fingerprint"] == fingerprint and len(known["runs"]) >= self.seeds:
+        if known and facts.items() <= known.items() and len(known["runs"]) >= self.seeds:
             return Compared(encoder, known["metric"], [Run(**run) for run in known["runs"]])
-        changes = (*row.changes, *self.changes, f"training.share={share}")
         (found,) = compare(
             row.task,
             self.tasks / row.data,
             [encoder],
             out=self.work / "-".join(filter(None, [label, fingerprint])),
             seeds=self.seeds,
-            settings=Settings().changed(changes),
+            settings=settings,
             dev=None if row.dev is None else self.tasks / row.dev,
             format=row.format,
             tokenizer=row.tokenizer,
@@ -146,7 +148,7 @@ class Benchmark:
             notice=_notice,
         )
         if not self.changes:
-            keep(label, found, fingerprint)
+            keep(label, found, facts)
         return found
 
     def epoch_seconds(self, share: float = 0.05) -> dict[str, float]:
@@ -218,14 +220,10 @@ def read_kept() -> Kept:
     return kept
 
 
-def keep(label: str, measured: Compared, fingerprint: str) -> None:
+def keep(label: str, measured: Compared, facts: dict[str, Any]) -> None:
     """Write down what one encoder brought beside what was measured before."""
     kept = read_kept()
-    entry = {
-        "fingerprint": fingerprint,
-        "metric": measured.metric,
-        "runs": [asdict(r) for r in measured.runs],
-    }
+    entry = {**facts, "metric": measured.metric, "runs": [asdict(run) for run in measured.runs]}
     kept.setdefault(label, {})[measured.name] = entry
     KEPT.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
