@@ -7,38 +7,33 @@ process of its own; an interrupted benchmark goes on where it stopped. What was 
 benchmarks/results/tasks.json, and not measured again while the model's weights and the settings are the
 same. Runs with --set are trials, neither kept nor taken from there.
 With --measure baseline, or elmo, that half alone is run, so that two processes can share the work.
+With --only adapted the English model first reads the training sentences of a task, without their labels.
 """
 
 import argparse
 import json
 import re
 import statistics
-import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from adaptation import adapt
 from common import RESULTS, data_file, machine, markdown_table
-from elmokit.encoders import Encoder, open_encoders
+from elmokit.encoders import open_encoders
 from elmokit.tasks import Settings
-from elmokit.tasks.batches import shuffled_batches
 from elmokit.tasks.comparison import Compared, Run, compare, comparison_text, draw_comparison
 from elmokit.tasks.dataset import read_data
 from elmokit.tasks.examples import Task
-from elmokit.tasks.model import Tagger
-from elmokit.tasks.optimizer import make_optimizer, unfreeze
 from elmokit.tasks.pictures import new_figure
-from elmokit.tasks.prepare import cache_encoders, make_config
-from elmokit.tasks.training import run_epoch
-from elmokit.text import TokenizerSpec
+from task_times import TimedTagger
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 KEPT = RESULTS / "tasks.json"
 # row → encoder → its runs, the model's fingerprint and the settings
 Kept = dict[str, dict[str, dict[str, Any]]]
 SHARES = (0.01, 0.1, 1.0)
+ADAPTED = ("ner-conll2003", "sentiment-sst5")
 HALVES = ("baseline", "elmo")
 
 
@@ -123,9 +118,19 @@ class Benchmark:
         added = [halves[half] for half in self.halves] + ([] if bert is None else [f"bert:{bert}"])
         return [self._measure(label, row, baseline, model, share) for model in added]
 
+    def run_adapted(self, name: str) -> tuple[list[float], Compared]:
+        """With ELMo adapted to the task's text; and its perplexity of dev, before and after."""
+        row = ROWS[name]
+        start = self.elmo[row.chinese]
+        dev = None if row.dev is None else self.tasks / row.dev
+        data = read_data(self.tasks / row.data, row.task, cut=str.split, dev=dev, format=row.format)
+        folder = self.work / f"{name}-{_fingerprint(start)}-adapted" / f"{start}-adapted"
+        perplexities = adapt(start, data, folder)
+        return perplexities, self._measure(name, row, self.baseline[row.chinese], str(folder), 1.0)
+
     def _measure(self, label: str, row: Row, baseline: str, model: str | None, share: float) -> Compared:
         """What is known of this model, as its weights are now; else all seeds are trained."""
-        fingerprint = "" if model is None else open_encoders(model)[0].fingerprint()[:8]
+        fingerprint = "" if model is None else _fingerprint(model)
         encoder = baseline if model is None else f"{baseline}+{model}"
         settings = Settings().changed([*row.changes, *self.changes, f"training.share={share}"])
         facts = {"fingerprint": fingerprint, "settings": settings.to_dict()}
@@ -150,31 +155,30 @@ class Benchmark:
             keep(label, found, facts)
         return found
 
-    def epoch_seconds(self, share: float = 0.05) -> dict[str, float]:
+    def timed(self, encoder: str) -> TimedTagger:
+        """A twentieth of the named entities, to take times of."""
+        return TimedTagger(
+            self.tasks / "ner-conll2003", encoder, self.work / "timed-cache", changes=self.changes
+        )
+
+    def epoch_times(self) -> dict[str, float]:
         """An epoch of NER with cached vectors, one that runs the frozen biLM, and one that tunes it."""
-        settings = Settings().changed([*self.changes, f"training.share={share}"])
-        encoders = open_encoders(f"{self.baseline[False]}+{self.elmo[False]}")
-        data = read_data(self.tasks / "ner-conll2003", "tagger", cut=str.split)
-        config, data = make_config("tagger", data, settings, TokenizerSpec(name="whitespace"))
-        folder = self.work / "epoch-cache"
-        cached = cache_encoders(encoders, data, settings, folder, lambda name, total=None: lambda *done: None)
-
-        def seconds(used: list[Encoder], *changes: str) -> float:
-            model = Tagger(replace(config, settings=settings.changed(changes)), used)
-            unfreeze(model, 1)
-            optimizer = make_optimizer(model, settings.training)
-            lengths = [len(example.tokens) for example in data.train]
-            batches = shuffled_batches(data.train, lengths, settings.training.batch, torch.Generator())
-            run_epoch(model, batches[:2], optimizer, 5.0)
-            began = time.perf_counter()
-            run_epoch(model, batches, optimizer, 5.0)
-            return time.perf_counter() - began
-
+        tagger = self.timed(f"{self.baseline[False]}+{self.elmo[False]}")
         return {
-            "cached vectors": seconds(cached),
-            "running the frozen biLM": seconds(encoders),
-            "tuning the biLM": seconds(encoders, "encoder.tune_from=0"),
+            "cached vectors": tagger.epoch(),
+            "running the frozen biLM": tagger.epoch(cached=False),
+            "tuning the biLM": tagger.epoch("encoder.tune_from=0", cached=False),
         }
+
+    def with_times(self, one: Compared) -> Compared:
+        """The same runs with times that are taken now, for runs may have shared the machine."""
+        tagger = self.timed(one.encoder)
+        training, use = tagger.epoch(), tagger.use()
+        return replace(one, runs=[replace(run, training=training, use=use) for run in one.runs])
+
+
+def _fingerprint(model: str) -> str:
+    return open_encoders(model)[0].fingerprint()[:8]
 
 
 def _notice(name: str, run: Run) -> None:
@@ -183,7 +187,12 @@ def _notice(name: str, run: Run) -> None:
 
 def without_and_with(kept: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Of what was measured for a row, the baseline and the same with ELMo, as far as they are there."""
-    halves = {bool(one["fingerprint"]): one for name, one in kept.items() if "bert:" not in name}
+    others = ("bert:", "-adapted")
+    halves = {
+        bool(one["fingerprint"]): one
+        for name, one in kept.items()
+        if not any(other in name for other in others)
+    }
     return [halves[half] for half in sorted(halves)]
 
 
@@ -258,7 +267,9 @@ def main() -> None:
     parser.add_argument("--en", default="en", help="the English model")
     parser.add_argument("--zh", default="zh", help="the Chinese model")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", nargs="+", choices=[*ROWS, "shares", "epoch", "bert"], help="a part of it")
+    parser.add_argument(
+        "--only", nargs="+", choices=[*ROWS, "shares", "epoch", "bert", "adapted"], help="a part of it"
+    )
     parser.add_argument("--measure", nargs="+", choices=HALVES, default=HALVES, help="a half of each row")
     parser.add_argument("--bert", help="a folder of a BERT-family model to compare with")
     parser.add_argument("--work", default="out/tasks", help="folder for the runs")
@@ -284,11 +295,19 @@ def main() -> None:
         ]
         write_page("shares", markdown_table(["training data", "without ELMo", "with ELMo"], cells))
     if "epoch" in wanted:
-        taken = benchmark.epoch_seconds()
-        cells = [[name, seconds, seconds / taken["cached vectors"]] for name, seconds in taken.items()]
-        write_page("epoch", markdown_table(["an epoch on 5 % of CoNLL-2003", "seconds", "ratio"], cells))
+        taken = benchmark.epoch_times()
+        cells = [[name, f"{each:.0f}", each / taken["cached vectors"]] for name, each in taken.items()]
+        header = ["an epoch on 5 % of CoNLL-2003", "ms per 1,000 tokens", "ratio"]
+        write_page("epoch", markdown_table(header, cells))
+    if "adapted" in wanted:
+        cells = []
+        for name in ADAPTED:
+            (before, after), found = benchmark.run_adapted(name)
+            perplexity = f"{before:.0f} → {after:.0f}"
+            cells.append([name, perplexity, f"{100 * found.score:.2f} ± {100 * found.deviation:.2f}"])
+        write_page("adapted", markdown_table(["data", "perplexity of dev", "dev score"], cells))
     if arguments.bert:
-        results = benchmark.run("ner-conll2003", bert=arguments.bert)
+        results = [benchmark.with_times(one) for one in benchmark.run("ner-conll2003", bert=arguments.bert)]
         draw_comparison(results, RESULTS / "tasks-encoders.png")
         facts = ", ".join(f"{name} {value}" for name, value in machine().items() if name != "instructions")
         write_page("encoders", f"{comparison_text(results)}\n\n{arguments.seeds} seeds. {facts}.")

@@ -1,0 +1,47 @@
+"""A model gets used to the text of a task before it is frozen, as in the paper (Peters et al. 2018, A.1)."""
+
+import json
+import shutil
+from pathlib import Path
+
+from elmokit.corpus import PrepareSettings
+from elmokit.pretrain import Budget, Run, pretrain, read_recipe
+from elmokit.tasks.dataset import TaskData
+from elmokit.text import TokenizerSpec
+
+RECIPE = Path(__file__).parent.parent / "recipes" / "adapt.toml"
+
+
+def adapt(start: str, data: TaskData, folder: Path) -> list[float]:
+    """One pass over the training sentences without their labels; perplexity of dev before and after.
+
+    The model is written to `folder`, and left as it is if it is there.
+    """
+    noted = folder.with_suffix(".json")
+    if not noted.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for part, examples in (("train", data.train), ("dev", data.dev)):
+            lines = "".join(" ".join(example.tokens) + "\n" for example in examples)
+            folder.with_name(f"{part}.txt").write_text(lines, encoding="utf-8")
+        run = Run(
+            sources=[folder.with_name("train.txt")],
+            out=folder,
+            settings=PrepareSettings(
+                tokenizer=TokenizerSpec(name="whitespace"),
+                split_sentences=False,
+                min_tokens=1,
+                heldout=[folder.with_name("dev.txt")],
+            ),
+            recipe=read_recipe(str(RECIPE)),
+            budget=Budget(epochs=1),
+            start=start,
+            workers=1,
+        )
+        evaluations = pretrain(run)
+        if not evaluations or evaluations[0].before is None:
+            raise KeyboardInterrupt
+        found = [evaluations[0].before.mean, evaluations[0].after.mean]
+        noted.write_text(json.dumps(found), encoding="utf-8")
+    perplexities: list[float] = json.loads(noted.read_text(encoding="utf-8"))
+    return perplexities
