@@ -7,7 +7,7 @@ process of its own; an interrupted benchmark goes on where it stopped. What was 
 benchmarks/results/tasks.json, and not measured again while the model's weights and the settings are the
 same. Runs with --set are trials, neither kept nor taken from there.
 With --measure baseline, or elmo, that half alone is run, so that two processes can share the work.
-With --only adapted the English model first reads the training sentences of a task, without their labels.
+For "adapted" the English model first reads the training sentences of a task, without their labels.
 """
 
 import argparse
@@ -112,38 +112,58 @@ class Benchmark:
     def run(self, name: str, *, share: float = 1.0, bert: str | None = None) -> list[Compared]:
         """The baseline, the same with ELMo, and with BERT if that is given: those that are to be measured."""
         row = ROWS[name]
-        baseline = self.baseline[row.chinese] if row.vectors else "chars"
         label = name if share == 1 else f"{name}-{share}"
         halves = {"baseline": None, "elmo": self.elmo[row.chinese]}
         added = [halves[half] for half in self.halves] + ([] if bert is None else [f"bert:{bert}"])
-        return [self._measure(label, row, baseline, model, share) for model in added]
+        results = []
+        for model in added:
+            facts = self._facts(row, model, share)
+            encoder = self._encoder(row, model)
+            results.append(self._known(label, encoder, facts) or self._measure(label, row, encoder, facts))
+        return results
 
-    def run_adapted(self, name: str) -> tuple[list[float], Compared]:
-        """With ELMo adapted to the task's text; and its perplexity of dev, before and after."""
+    def run_adapted(self, name: str) -> Compared:
+        """With ELMo that has first read the training sentences."""
         row = ROWS[name]
         start = self.elmo[row.chinese]
+        facts = self._facts(row, start, 1.0)
+        folder = self.work / f"{name}-{facts['fingerprint']}-adapted" / f"{start}-adapted"
+        encoder = self._encoder(row, str(folder))
+        known = self._known(name, encoder, facts)
+        if known is not None:
+            return known
         dev = None if row.dev is None else self.tasks / row.dev
         data = read_data(self.tasks / row.data, row.task, cut=str.split, dev=dev, format=row.format)
-        folder = self.work / f"{name}-{_fingerprint(start)}-adapted" / f"{start}-adapted"
         perplexities = adapt(start, data, folder)
-        return perplexities, self._measure(name, row, self.baseline[row.chinese], str(folder), 1.0)
+        return self._measure(name, row, encoder, facts | {"perplexities": perplexities})
 
-    def _measure(self, label: str, row: Row, baseline: str, model: str | None, share: float) -> Compared:
-        """What is known of this model, as its weights are now; else all seeds are trained."""
-        fingerprint = "" if model is None else _fingerprint(model)
-        encoder = baseline if model is None else f"{baseline}+{model}"
+    def _encoder(self, row: Row, model: str | None) -> str:
+        """The baseline's encoder, with this model added."""
+        baseline = self.baseline[row.chinese] if row.vectors else "chars"
+        return baseline if model is None else f"{baseline}+{model}"
+
+    def _facts(self, row: Row, model: str | None, share: float) -> dict[str, Any]:
+        """What decides a result besides the data: the model's weights (of those it starts from), settings."""
+        fingerprint = "" if model is None else open_encoders(model)[0].fingerprint()[:8]
         settings = Settings().changed([*row.changes, *self.changes, f"training.share={share}"])
-        facts = {"fingerprint": fingerprint, "settings": settings.to_dict()}
+        return {"fingerprint": fingerprint, "settings": settings.to_dict()}
+
+    def _known(self, label: str, encoder: str, facts: dict[str, Any]) -> Compared | None:
+        """What was measured before under the same circumstances."""
         known = None if self.changes else read_kept().get(label, {}).get(Compared(encoder, "", []).name)
         if known and facts.items() <= known.items() and len(known["runs"]) >= self.seeds:
             return Compared(encoder, known["metric"], [Run(**run) for run in known["runs"]])
+        return None
+
+    def _measure(self, label: str, row: Row, encoder: str, facts: dict[str, Any]) -> Compared:
+        """Train all seeds, and keep what came of it."""
         (found,) = compare(
             row.task,
             self.tasks / row.data,
             [encoder],
-            out=self.work / "-".join(filter(None, [label, fingerprint])),
+            out=self.work / "-".join(filter(None, [label, facts["fingerprint"]])),
             seeds=self.seeds,
-            settings=settings,
+            settings=Settings.from_dict(facts["settings"]),
             dev=None if row.dev is None else self.tasks / row.dev,
             format=row.format,
             tokenizer=row.tokenizer,
@@ -177,23 +197,30 @@ class Benchmark:
         return replace(one, runs=[replace(run, training=training, use=use) for run in one.runs])
 
 
-def _fingerprint(model: str) -> str:
-    return open_encoders(model)[0].fingerprint()[:8]
-
-
 def _notice(name: str, run: Run) -> None:
     print(f"{name}: {100 * run.score:.2f}", flush=True)
 
 
 def without_and_with(kept: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Of what was measured for a row, the baseline and the same with ELMo, as far as they are there."""
-    others = ("bert:", "-adapted")
     halves = {
         bool(one["fingerprint"]): one
         for name, one in kept.items()
-        if not any(other in name for other in others)
+        if "bert:" not in name and not name.endswith("-adapted")
     }
     return [halves[half] for half in sorted(halves)]
+
+
+def adapted_cells(kept: Kept) -> list[list[str]]:
+    """A line for each row with an adapted model: perplexities, the baseline, the scores, the gain."""
+    table = []
+    for name in ADAPTED:
+        baseline = without_and_with(kept.get(name, {}))[:1]
+        for one in (one for encoder, one in kept.get(name, {}).items() if encoder.endswith("-adapted")):
+            _, score, *cells, gain, aim, met, seeds = summary(name, [*baseline, one])
+            before, after = one["perplexities"]
+            table.append([name, f"{before:.0f} → {after:.0f}", score, *cells, gain, aim, met, seeds])
+    return table
 
 
 def summary(name: str, measured: list[dict[str, Any]]) -> list[str]:
@@ -276,16 +303,21 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="settings of all runs")
     arguments = parser.parse_args()
     benchmark = Benchmark(arguments)
-    wanted = arguments.only or [*ROWS, "shares", "epoch"]
+    wanted = arguments.only or [*ROWS, "adapted", "shares", "epoch"]
 
     for name in ROWS:
         if name in wanted:
             benchmark.run(name)
+    for name in ADAPTED:
+        if "adapted" in wanted:
+            benchmark.run_adapted(name)
     kept = read_kept()
     measured = {name: without_and_with(kept.get(name, {})) for name in ROWS}
     table = [summary(name, both) for name, both in measured.items() if len(both) == len(HALVES)]
     header = ["data", "score", "without ELMo", "with ELMo", "gain", "aim", "met", "seeds"]
     write_page("tasks", markdown_table(header, table))
+    columns = [header[0], "perplexity of dev", *header[1:3], "with ELMo, adapted", *header[4:]]
+    write_page("adapted", markdown_table(columns, adapted_cells(kept)))
     by_share = {share: benchmark.run("ner-conll2003", share=share) for share in SHARES if "shares" in wanted}
     if by_share and len(benchmark.halves) == len(HALVES):
         draw_shares(by_share, RESULTS / "tasks-shares.png")
@@ -299,13 +331,6 @@ def main() -> None:
         cells = [[name, f"{each:.0f}", each / taken["cached vectors"]] for name, each in taken.items()]
         header = ["an epoch on 5 % of CoNLL-2003", "ms per 1,000 tokens", "ratio"]
         write_page("epoch", markdown_table(header, cells))
-    if "adapted" in wanted:
-        cells = []
-        for name in ADAPTED:
-            (before, after), found = benchmark.run_adapted(name)
-            perplexity = f"{before:.0f} → {after:.0f}"
-            cells.append([name, perplexity, f"{100 * found.score:.2f} ± {100 * found.deviation:.2f}"])
-        write_page("adapted", markdown_table(["data", "perplexity of dev", "dev score"], cells))
     if arguments.bert:
         results = [benchmark.with_times(one) for one in benchmark.run("ner-conll2003", bert=arguments.bert)]
         draw_comparison(results, RESULTS / "tasks-encoders.png")
