@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 import statistics
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ KEPT = RESULTS / "tasks.json"
 # row → encoder → its runs, the model's fingerprint and the settings
 Kept = dict[str, dict[str, dict[str, Any]]]
 SHARES = (0.01, 0.1, 1.0)
+COMPARED = "ner-conll2003"  # with BERT, and with less training data
 ADAPTED = ("ner-conll2003", "sentiment-sst5")
 HALVES = ("baseline", "elmo")
 
@@ -49,7 +50,7 @@ class Row:
         least: the aim for the score with ELMo, if that is.
         dev, format, tokenizer, changes: see `train`.
         chinese: whether the Chinese model and vectors are to be used.
-        vectors: whether the baseline has static vectors beside its characters.
+        vectors: whether the baseline has static vectors and a character CNN; else a vector of each token.
     """
 
     task: Task
@@ -139,7 +140,7 @@ class Benchmark:
 
     def _encoder(self, row: Row, model: str | None) -> str:
         """The baseline's encoder, with this model added."""
-        baseline = self.baseline[row.chinese] if row.vectors else "chars"
+        baseline = self.baseline[row.chinese] if row.vectors else "words"
         return baseline if model is None else f"{baseline}+{model}"
 
     def _facts(self, row: Row, model: str | None, share: float) -> dict[str, Any]:
@@ -177,9 +178,7 @@ class Benchmark:
 
     def timed(self, encoder: str) -> TimedTagger:
         """A twentieth of the named entities, to take times of."""
-        return TimedTagger(
-            self.tasks / "ner-conll2003", encoder, self.work / "timed-cache", changes=self.changes
-        )
+        return TimedTagger(self.tasks / COMPARED, encoder, self.work / "timed-cache", changes=self.changes)
 
     def epoch_times(self) -> dict[str, float]:
         """An epoch of NER with cached vectors, one that runs the frozen biLM, and one that tunes it."""
@@ -190,11 +189,18 @@ class Benchmark:
             "tuning the biLM": tagger.epoch("encoder.tune_from=0", cached=False),
         }
 
-    def with_times(self, one: Compared) -> Compared:
-        """The same runs with times that are taken now, for runs may have shared the machine."""
-        tagger = self.timed(one.encoder)
-        training, use = tagger.epoch(), tagger.use()
-        return replace(one, runs=[replace(run, training=training, use=use) for run in one.runs])
+    def encoders(self, bert: str) -> list[Compared]:
+        """What was measured with each encoder, and times that are taken now: runs may have had company."""
+        results = []
+        for model in (None, self.elmo[False], f"bert:{bert}"):
+            encoder = self._encoder(ROWS[COMPARED], model)
+            kept = read_kept()[COMPARED].get(Compared(encoder, "", []).name)
+            if kept is not None:
+                tagger = self.timed(encoder)
+                times = {"training": tagger.epoch(), "use": tagger.use()}
+                runs = [Run(**run | times) for run in kept["runs"]]
+                results.append(Compared(encoder, kept["metric"], runs))
+        return results
 
 
 def _notice(name: str, run: Run) -> None:
@@ -318,7 +324,7 @@ def main() -> None:
     write_page("tasks", markdown_table(header, table))
     columns = [header[0], "perplexity of dev", *header[1:3], "with ELMo, adapted", *header[4:]]
     write_page("adapted", markdown_table(columns, adapted_cells(kept)))
-    by_share = {share: benchmark.run("ner-conll2003", share=share) for share in SHARES if "shares" in wanted}
+    by_share = {share: benchmark.run(COMPARED, share=share) for share in SHARES if "shares" in wanted}
     if by_share and len(benchmark.halves) == len(HALVES):
         draw_shares(by_share, RESULTS / "tasks-shares.png")
         cells = [
@@ -332,10 +338,12 @@ def main() -> None:
         header = ["an epoch on 5 % of CoNLL-2003", "ms per 1,000 tokens", "ratio"]
         write_page("epoch", markdown_table(header, cells))
     if arguments.bert:
-        results = [benchmark.with_times(one) for one in benchmark.run("ner-conll2003", bert=arguments.bert)]
+        benchmark.run(COMPARED, bert=arguments.bert)
+        results = benchmark.encoders(arguments.bert)
         draw_comparison(results, RESULTS / "tasks-encoders.png")
+        seeds = ", ".join(str(len(one.runs)) for one in results)
         facts = ", ".join(f"{name} {value}" for name, value in machine().items() if name != "instructions")
-        write_page("encoders", f"{comparison_text(results)}\n\n{arguments.seeds} seeds. {facts}.")
+        write_page("encoders", f"{comparison_text(results)}\n\nSeeds: {seeds}. {facts}.")
 
 
 if __name__ == "__main__":

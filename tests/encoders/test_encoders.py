@@ -12,6 +12,7 @@ from elmokit.encoders import (
     ElmoEncoder,
     StaticEncoder,
     TunableEncoder,
+    WordEncoder,
     open_encoder,
     open_encoders,
 )
@@ -32,7 +33,7 @@ def elmo():
     return ElmoEncoder(elmokit.Embedder(tiny_bundle()), "tiny")
 
 
-@pytest.fixture(params=["elmo", "glove", "chars", "cached"])
+@pytest.fixture(params=["elmo", "glove", "chars", "words", "cached"])
 def encoder(request, elmo, vectors, tmp_path):
     if request.param == "elmo":
         return elmo
@@ -40,7 +41,7 @@ def encoder(request, elmo, vectors, tmp_path):
         cached = CachedEncoder(elmo, tmp_path / "cache")
         cached.fill(SENTENCES)
         return cached
-    return CharacterEncoder() if request.param == "chars" else open_encoder(f"glove:{vectors}")
+    return open_encoder(f"glove:{vectors}" if request.param == "glove" else request.param)
 
 
 def test_contract(encoder):
@@ -56,7 +57,7 @@ def test_contract(encoder):
 
 
 def test_what_can_be_tuned_gives_the_same_vectors_with_gradients(elmo):
-    for encoder in (elmo, CharacterEncoder()):
+    for encoder in (elmo, CharacterEncoder(), WordEncoder()):
         assert isinstance(encoder, TunableEncoder)
         layers = encoder.module(SENTENCES)
         torch.testing.assert_close(layers, torch.cat(encoder.encode(SENTENCES), dim=1))
@@ -86,6 +87,12 @@ def test_static_vectors_fall_back_to_lower_case_and_then_to_zero(vectors):
     (layers,) = encoder.encode([["the", "The", "River", "river", "CAT"]])
     assert layers.tolist() == [[[1, 2], [1, 2], [5, 6], [0, 0], [3, -4.5]]]
     assert not isinstance(encoder, TunableEncoder)
+
+
+def test_a_word_has_the_same_vector_wherever_it_stands():
+    (layers,) = WordEncoder().encode([["银", "行", "银"]])
+    assert layers[0, 0].equal(layers[0, 2])
+    assert not layers[0, 0].equal(layers[0, 1])
 
 
 def test_saved_and_opened_again(encoder, tmp_path):

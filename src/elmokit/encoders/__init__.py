@@ -1,4 +1,4 @@
-"""One interface over sources of token vectors: ELMo, static vectors, BERT's family, characters."""
+"""One interface over sources of token vectors: ELMo, static vectors, BERT's family, characters, words."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from elmokit.encoders.cache import CachedEncoder
 from elmokit.encoders.characters import CharacterEncoder
 from elmokit.encoders.elmo import ElmoEncoder
 from elmokit.encoders.static import StaticEncoder
+from elmokit.encoders.words import WordEncoder
 from elmokit.errors import ConfigError
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Sentences",
     "StaticEncoder",
     "TunableEncoder",
+    "WordEncoder",
     "open_encoder",
     "open_encoders",
 ]
@@ -32,7 +34,7 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
         spec: "en" or whatever `elmokit.load` opens (also "elmo:…"); "glove:FILE" (also "word2vec:" and
             "fasttext:") for static vectors, text or binary; "bert:FOLDER" or "bert-mean:FOLDER" for a
             BERT-family model, a word being its first piece or the mean of its pieces; "chars" for characters
-            alone.
+            alone, "words" for a vector of each token; both are trained with the task.
         device: where ELMo and BERT work.
 
     Raises:
@@ -42,6 +44,8 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
     kind, _, path = spec.partition(":")
     if spec == "chars":
         return CharacterEncoder()
+    if spec == "words":
+        return WordEncoder()
     if kind in _STATIC:
         return StaticEncoder.open(path)
     if kind in ("bert", "bert-mean"):
@@ -51,7 +55,7 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
     if path and kind != "elmo" and not Path(spec).exists():
         known = ", ".join(("elmo", *_STATIC, "bert", "bert-mean"))
         raise ConfigError(
-            f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, or chars"
+            f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, or chars, or words"
         )
     return ElmoEncoder.open(path if kind == "elmo" else spec, device=device)
 

@@ -1,44 +1,23 @@
 """Characters alone: a small convolution over the spelling of each token, trained with the task."""
 
-from pathlib import Path
-
 import torch
 from torch import Tensor, nn
 
-from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of
+from elmokit.encoders.base import LayeredModule, Sentences
+from elmokit.encoders.untrained import UntrainedEncoder
 from elmokit.model import CharCNN, CharCNNConfig
-from elmokit.text import TokenizerSpec, character_matrix
+from elmokit.text import character_matrix
 from elmokit.text.characters import used_characters
 
 # 128 filters over three characters of 16 numbers: the character CNN of the paper's baselines.
 _CONFIG = CharCNNConfig(filters=((3, 128),), embedding_dim=16, projection=False)
 
 
-class CharacterEncoder:
-    """Vectors made of a token's bytes; see `Encoder`. Its weights belong to the task that trains it."""
-
-    spec = "chars"
-    dim = _CONFIG.num_filters
-    num_layers = 1
-    contextual = False
-    pretrained = False
-    tokenizer: TokenizerSpec | None = None
+class CharacterEncoder(UntrainedEncoder):
+    """Vectors made of a token's bytes."""
 
     def __init__(self) -> None:
-        self.module = CharacterModule()
-
-    @torch.no_grad()
-    def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(1, T, D) for each sentence, by the weights as they are."""
-        return list(self.module(sentences).cpu().split([len(sentence) for sentence in sentences], dim=1))
-
-    def fingerprint(self) -> str:
-        """The same for all: nothing is known before training."""
-        return fingerprint_of([repr(_CONFIG).encode()])
-
-    def save(self, folder: Path) -> str:
-        """Nothing to write: the weights are saved with the task."""
-        return self.spec
+        super().__init__("chars", _CONFIG.num_filters, CharacterModule(), sizes=repr(_CONFIG))
 
 
 class CharacterModule(LayeredModule):
