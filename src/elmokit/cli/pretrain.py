@@ -96,7 +96,8 @@ def pretrain(
             f"interrupted; go on by the same command with --resume; {out} keeps what was learnt"
         )
     if not quiet:
-        _print_evaluations(evaluations)
+        if evaluations:  # a text of one document has nothing held out
+            _print_evaluations(evaluations)
         click.echo(
             f"{out}: try elmokit.load({str(out)!r}), or elmokit fill --model {out} '… [MASK] …'",
             err=True,

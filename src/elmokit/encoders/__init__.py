@@ -55,7 +55,7 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
     if path and kind != "elmo" and not Path(spec).exists():
         known = ", ".join(("elmo", *_STATIC, "bert", "bert-mean"))
         raise ConfigError(
-            f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, or chars, or words"
+            f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, chars, words"
         )
     return ElmoEncoder.open(path if kind == "elmo" else spec, device=device)
 
