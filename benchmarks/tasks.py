@@ -128,7 +128,7 @@ class Benchmark:
         row = ROWS[name]
         start = self.elmo[row.chinese]
         facts = self._facts(row, start, 1.0)
-        folder = self.work / f"{name}-{facts['fingerprint']}-adapted" / f"{start}-adapted"
+        folder = self.work / f"{name}-{facts['fingerprint']}-adapted" / f"{Path(start).name}-adapted"
         encoder = self._encoder(row, str(folder))
         known = self._known(name, encoder, facts)
         if known is not None:

@@ -95,6 +95,11 @@ def test_a_word_has_the_same_vector_wherever_it_stands():
     assert not layers[0, 0].equal(layers[0, 1])
 
 
+@pytest.mark.parametrize("spec", ["chars", "words"])
+def test_half_a_surrogate_is_no_error(spec):
+    assert open_encoder(spec).encode([["a\udcff"]])[0].isfinite().all()
+
+
 def test_saved_and_opened_again(encoder, tmp_path):
     again = open_encoder(encoder.save(tmp_path / "saved"))
     if encoder.pretrained:

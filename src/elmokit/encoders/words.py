@@ -29,10 +29,14 @@ class WordModule(LayeredModule):
 
     def forward(self, sentences: Sentences) -> Tensor:
         """(1, S, D)."""
-        rows = [crc32(token.encode()) % _ROWS for sentence in sentences for token in sentence]
+        rows = [_row(token) for sentence in sentences for token in sentence]
         vectors: Tensor = self.table(torch.tensor(rows, dtype=torch.long, device=self.table.weight.device))
         return vectors[None]
 
     def stages(self) -> list[list[nn.Parameter]]:
         """One stage."""
         return [list(self.parameters())]
+
+
+def _row(token: str) -> int:
+    return crc32(token.encode("utf-8", "surrogatepass")) % _ROWS  # half a surrogate is odd, but no error
