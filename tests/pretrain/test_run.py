@@ -71,6 +71,15 @@ def test_text_becomes_a_model(text):
     assert "forward" in result.output
 
 
+def test_no_table_of_perplexities_where_nothing_was_held_out(text):
+    given = command(text, "--tokens", "200")
+    place = given.index("--heldout")
+    result = invoke(*given[:place], *given[place + 2 :])  # a text of one document
+    assert result.exit_code == 0, result.output
+    assert "elmokit.load" in result.output
+    assert "backward" not in result.output
+
+
 def test_a_model_of_words_without_characters(text):
     settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = {}\n"
     (text / "words.toml").write_text(settings.format(99), encoding="utf-8")
