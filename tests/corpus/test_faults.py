@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -169,6 +170,10 @@ def test_empty_corpus(text, out, tmp_path):
     with pytest.raises(DataError, match=r"left out: 2 too_short; check the files, min_tokens"):
         run(text, out)
     assert list(tmp_path.iterdir()) == [text]  # nothing stands in the way of the next try
+    given = tmp_path / "vocabulary.txt"
+    given.write_text("<S>\n</S>\n<UNK>\none\n")
+    with pytest.raises(DataError, match=r"the corpus is empty"):
+        run(text, out, vocabulary=given)
     assert run(text, out, min_tokens=1).report["sentences"] == 2
 
 
@@ -231,6 +236,16 @@ def test_opening_what_is_no_corpus(text, out):
     tokens.unlink()
     with pytest.raises(DataError, match=r"00000\.tokens is missing"):
         PreparedCorpus(out)
+    spelled = (out / "spellings.bin").read_bytes()
+    shutil.rmtree(out)
+    run(text, out)
+    (out / "spellings.bin").write_bytes(spelled[:5])
+    with pytest.raises(DataError, match=r"spellings\.bin has 5 bytes, expected [\d,]+; copy"):
+        PreparedCorpus(out)
+    (out / "spellings.bin").write_bytes(spelled)
+    (out / "vocabulary.txt").write_text("<S>\n</S>\n<UNK>\n")
+    with pytest.raises(DataError, match=r"vocabulary\.txt has 3 words, expected \d+; prepare"):
+        _ = PreparedCorpus(out).vocabulary
     facts = json.loads((out / "corpus.json").read_text())
     (out / "corpus.json").write_text(json.dumps(facts | {"format_version": 99}))
     with pytest.raises(DataError, match="format version 99, expected 1; update elmokit"):

@@ -1,6 +1,7 @@
 """From text to a model folder by the command line, and every way that it can go wrong."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from elmokit.cli import main
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
 from elmokit.pretrain.metrics import read_metrics
+from elmokit.pretrain.trainer import Trainer
 from tests.training import sentences
 
 RECIPE = """
@@ -69,6 +71,7 @@ def test_text_becomes_a_model(text):
     assert (out / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert [record["step"] for record in read_metrics(out / "training")] == [10, 20, 30, 40]
     assert "forward" in result.output
+    assert float("5e-324") > 0  # the process has its smallest numbers back
 
 
 def test_no_table_of_perplexities_where_nothing_was_held_out(text):
@@ -109,6 +112,16 @@ def test_a_second_run_needs_resume_and_a_finished_one_stays(text):
     assert (text / "model" / "model.safetensors").read_bytes() == weights
     nothing = invoke(*command(text, "--tokens", "200", "--resume", out="other"))
     assert "holds no run to go on with" in nothing.output
+
+
+def test_a_model_without_its_run_is_not_trained_over(text):
+    invoke(*command(text, "--tokens", "200"))
+    shutil.rmtree(text / "model" / "training")
+    weights = (text / "model" / "model.safetensors").read_bytes()
+    result = invoke(*command(text, "--tokens", "200", "--resume"))
+    assert result.exit_code == 1
+    assert "no longer the run that made it; go on from it by --from" in " ".join(result.output.split())
+    assert (text / "model" / "model.safetensors").read_bytes() == weights
 
 
 def test_a_longer_budget_goes_on(text):
@@ -206,7 +219,65 @@ def test_a_model_without_softmax_gets_one_first(text):
     assert "has no softmax: one is fitted first" in result.output
     adapted = LanguageModel.load(text / "adapted").perplexity(sentences(15, seed=1))
     assert adapted.mean < 20
-    assert (text / "adapted" / "training" / "softmax" / "checkpoints").exists()
+    fitted = read_metrics(text / "adapted" / "training" / "softmax")
+    more = command(text, "--tokens", "1200", "--from", str(published), "--resume", out="adapted")
+    assert invoke(*more).exit_code == 0
+    assert read_metrics(text / "adapted" / "training" / "softmax") == fitted  # not again
+
+
+def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    invoke(*command(text, "--tokens", "400"))
+    assert invoke("convert", str(text / "model"), str(text / "hdf5"), "--format", "hdf5").exit_code == 0
+    (text / "hdf5" / "softmax_weights.hdf5").unlink()
+    given = command(text, "--tokens", "600", "--from", str(text / "hdf5"), out="adapted")
+    nowhere = invoke(*given, "--old-text", "nowhere.txt")
+    assert nowhere.exit_code == 1
+    assert "nowhere.txt is no file" in nowhere.output
+    begun = text / "adapted" / "training" / "softmax" / "checkpoints"
+    begun.mkdir(parents=True)
+    assert invoke(*given, "--resume").exit_code == 1  # an empty folder is no run
+    monkeypatch.setattr(Trainer, "_train_step", interrupted)
+    assert invoke(*given).exit_code != 0
+    monkeypatch.undo()
+    assert list(begun.iterdir())
+    assert not (text / "adapted" / "training" / "checkpoints").exists()
+    result = invoke(*given, "--resume")
+    assert result.exit_code == 0, result.output
+
+
+def test_words_keep_their_vectors_where_the_softmax_is_new(text):
+    settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = 17\n"
+    (text / "words.toml").write_text(settings, encoding="utf-8")
+    assert invoke(*command(text, "--tokens", "400", recipe="words.toml"), "--hdf5").exit_code == 0
+    published = text / "model" / "hdf5"
+    (published / "softmax_weights.hdf5").unlink()
+    lines = ["zebra zebra the cat sees zebra ."] * 80
+    (text / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    given = command(text, "--tokens", "400", "--from", str(published), out="adapted")
+    given = [word for word in given if word not in ("--min-count", "1", "--workers")]
+    result = invoke(*given)
+    assert result.exit_code == 0, result.output
+    names = ("model", "adapted")
+    before, after = ((text / name / "vocab.txt").read_text(encoding="utf-8") for name in names)
+    assert before == after
+    (published / "vocab.txt").write_text(before.replace("<S>\n</S>", "</S>\n<S>"), encoding="utf-8")
+    refused = invoke(*[*given, "--out", str(text / "other")])
+    assert "begins with </S>, <S>, <UNK>; only a model whose" in " ".join(refused.output.split())
+
+
+def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
+    lines = [line.capitalize() for line in sentences(120)]
+    (text / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert invoke(*command(text, "--tokens", "200", "--lowercase")).exit_code == 0
+    given = command(text, "--tokens", "200", "--from", str(text / "model"), out="further")
+    left_out = ("--min-count", "1", "--workers", "--language", "en")
+    result = invoke(*(word for word in given if word not in left_out))
+    assert result.exit_code == 0, result.output
+    assert elmokit.load(text / "further").tokenizer_spec.lowercase
+    assert PreparedCorpus(text / "further" / "training" / "corpus").report["train"]["oov_rate"] == 0
 
 
 @pytest.mark.parametrize(
@@ -227,6 +298,15 @@ def test_a_model_without_softmax_gets_one_first(text):
         (
             lambda folder: (folder / "recipe.toml").write_text('join = 0.5\norder = "sentence"'),
             'join must be 0 where order = "sentence"',
+        ),
+        (lambda folder: (folder / "recipe.toml").write_text("seed = -1"), "seed must be a whole number"),
+        (lambda folder: (folder / "recipe.toml").write_text("warmup = '9'"), "warmup must be a whole number"),
+        (lambda folder: (folder / "recipe.toml").write_text("weight_decay = '0'"), "weight_decay must be"),
+        (lambda folder: (folder / "recipe.toml").write_text("cutoffs = 4000"), "cutoffs must be a list"),
+        (lambda folder: (folder / "recipe.toml").write_text("cutoffs = [9, 5]"), "each above the one before"),
+        (
+            lambda folder: (folder / "recipe.toml").write_text('softmax = "adaptive"\ncutoffs = []'),
+            "an adaptive softmax needs cutoffs",
         ),
         (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is no TOML file"),
         (lambda folder: (folder / "recipe.toml").unlink(), "is none of default, paper and no TOML file"),
@@ -264,14 +344,15 @@ def test_resume_with_other_settings_names_them(text):
 def test_two_processes_train_as_one(text):
     (text / "recipe.toml").write_text("dropout = 0.0\n" + RECIPE, encoding="utf-8")
     assert invoke(*command(text, "--tokens", "400", out="one")).exit_code == 0
-    run = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
     script = text / "two.py"
     script.write_text(
         f"from elmokit.cli import main\nmain({command(text, '--tokens', '400', out='two')!r})\n"
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    run = [*run[:3], "--standalone", "--nproc_per_node", "2", str(script)]
-    done = subprocess.run(run, check=False, env=environment, capture_output=True, text=True)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*launch, str(script)], check=False, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     one, two = (read_metrics(text / name / "training") for name in ("one", "two"))
     for a, b in zip(one, two, strict=True):
@@ -290,6 +371,9 @@ def test_a_prepared_corpus_is_taken_as_it_is(text):
     assert prepared.exit_code == 0, prepared.output
     given = ["pretrain", str(text / "corpus"), "--recipe", str(text / "recipe.toml"), "--tokens", "200"]
     assert invoke(*given, "--out", str(text / "model"), "--quiet").exit_code == 0
+    refused = invoke(*given, "--out", str(text / "other"), "--lowercase", "--max-vocab", "9")
+    assert refused.exit_code == 2
+    assert "is prepared already; leave out --lowercase, --max-vocab" in " ".join(refused.output.split())
     assert len(elmokit.load(text / "model").bundle.vocabulary) == len(
         PreparedCorpus(text / "corpus").vocabulary
     )

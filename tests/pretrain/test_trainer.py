@@ -78,6 +78,7 @@ def test_a_loss_that_is_not_a_number_rolls_back_with_a_smaller_step(corpus, tmp_
     assert "the loss exploded at step 13: back to the checkpoint of step 0, learning rate × 0.5" in said
     assert trainer.position.rate_factor == 0.5
     assert trainer.position.step == 40
+    assert [record["step"] for record in read_metrics(tmp_path)] == [10, 20, 30, 40]
 
 
 def test_training_that_keeps_exploding_ends_with_advice(corpus, tmp_path, monkeypatch):
@@ -134,6 +135,27 @@ def test_a_damaged_checkpoint_says_what_to_do(tmp_path):
     (tmp_path / "step-000000010.pt").write_bytes(b"PK damaged")
     with pytest.raises(DataError, match=r"step-000000010.pt is damaged.*remove it"):
         Checkpoints(tmp_path).load()
+
+
+def test_what_a_killed_run_was_writing_is_removed(tmp_path):
+    (tmp_path / "step-000000005.part").write_bytes(b"half")
+    Checkpoints(tmp_path).save(10, {"a": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000010.pt"]
+
+
+def test_a_folder_that_cannot_be_written_is_told(corpus, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot be written \(.*there is none before it"):
+        Checkpoints(tmp_path / "file" / "checkpoints").save(10, {})
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Metrics, "write", full)
+    with pytest.raises(DataError, match=r"No space left on device.*go on with --resume"):
+        make_trainer(corpus, tmp_path / "run").run(lambda _: None)
+    monkeypatch.undo()
+    assert make_trainer(corpus, tmp_path / "run").run(lambda _: None)
 
 
 def test_metrics_after_the_checkpoint_are_forgotten(tmp_path):

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmokit.corpus import prepare_corpus
 from elmokit.errors import DataError
 from elmokit.pretrain.lowercase import LowerCase
 from elmokit.pretrain.windows import Windows
@@ -171,3 +173,15 @@ def test_lower_case_of_a_corpus(tmp_path):
         assert lower.spellings(lower.ids[[number]]) == [expected]
     both = np.unique(np.concatenate([np.arange(corpus.num_types), lower.ids]))
     assert lower.spellings(both)[: len(plain)] == plain
+
+
+def test_lower_case_where_a_given_vocabulary_has_a_word_twice(tmp_path):
+    corpus = prepare(tmp_path, ["Rome saw the dog", "the dog saw Rome"])
+    tokens = [*corpus.vocabulary.tokens, corpus.vocabulary.tokens[-1], "Oslo"]
+    (tmp_path / "twice.txt").write_text("\n".join(tokens))
+    with_it = replace(corpus.settings, vocabulary=tmp_path / "twice.txt")
+    twice = prepare_corpus([tmp_path / "text.txt"], tmp_path / "twice", with_it, workers=1)
+    lower = LowerCase(twice)
+    for number, spelling in enumerate(twice.spellings(np.arange(twice.num_types))):
+        expected = spelling if number < 3 else spelling.lower()
+        assert lower.spellings(lower.ids[[number]]) == [expected]

@@ -32,6 +32,10 @@ _OPTIONS = (
     click.option("--json-field", metavar="NAME", help="The text in JSON lines.  [default: text]"),
     click.option("--parquet-column", metavar="NAME", help="The text in Parquet.  [default: text]"),
 )
+_NAMES = (
+    *("language", "tokenizer", "lowercase", "lines", "min_tokens", "max_tokens", "deduplicate"),
+    *("min_count", "max_vocab", "vocabulary", "heldout", "heldout_share", "json_field", "parquet_column"),
+)
 
 
 def corpus_options(command: Command) -> Command:
@@ -39,6 +43,15 @@ def corpus_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def refuse_corpus_options(options: Mapping[str, Any], corpus: str) -> None:
+    """Say which of them cannot be for a corpus that is prepared already."""
+    given = [f"--{name.replace('_', '-')}" for name in _NAMES if options[name]]
+    if given:
+        raise click.UsageError(
+            f"{corpus} is prepared already; leave out {', '.join(given)}, or prepare the text anew with it"
+        )
 
 
 def read_settings(options: Mapping[str, Any]) -> "PrepareSettings":

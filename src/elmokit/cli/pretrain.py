@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.prepare import corpus_options, read_settings
+from elmokit.cli.prepare import corpus_options, read_settings, refuse_corpus_options
 
 if TYPE_CHECKING:
     from elmokit.corpus import PrepareSettings
@@ -109,12 +109,14 @@ def _corpus_settings(
 ) -> "PrepareSettings | None":
     """None for a folder that is prepared already; of a model to go on from, its own tokenizer."""
     if len(sources) == 1 and Path(sources[0], "corpus.json").exists():
+        refuse_corpus_options(options, sources[0])
         return None
     if start is not None and not options["language"] and not options["tokenizer"]:
         from elmokit.formats import load_model
 
         spec = load_model(start).tokenizer
-        options = {**options, "tokenizer": spec.name, "language": spec.language}
+        lowercase = options["lowercase"] or spec.lowercase
+        options |= {"tokenizer": spec.name, "language": spec.language, "lowercase": lowercase}
     return read_settings(options)
 
 

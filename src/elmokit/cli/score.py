@@ -1,7 +1,6 @@
 """`elmokit score`: how likely a sentence is, and which of its words are surprising."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -33,15 +32,16 @@ def score(
     surprising words are marked with *; a word out of vocabulary, with ?, is scored as any such word.
     """
     from elmokit.language_model import LanguageModel
+    from elmokit.text import is_file
     from elmokit.text_files import read_texts
 
-    is_file = text == "-" or Path(text).is_file()
+    from_file = text == "-" or is_file(text)
     language_model = LanguageModel.load(model, weights, tokenizer=tokenizer)
     one = text.split() if tokens else text
-    for found in language_model.stream(read_texts(text, tokens=tokens) if is_file else [one]):
+    for found in language_model.stream(read_texts(text, tokens=tokens) if from_file else [one]):
         if as_json:
             click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        elif is_file:
+        elif from_file:
             click.echo(f"{found.total:10.2f} {found.perplexity:10.1f}  {_marked(found, mark)}")
         else:
             _print_words(found, mark)

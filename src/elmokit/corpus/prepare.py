@@ -283,7 +283,7 @@ def _refuse_nothing(
     chunks: Sequence[Chunk], selection: Selection, table: TypeTable, settings: PrepareSettings, part: Path
 ) -> None:
     """Raise a DataError if there is no text, or no word in it that could be learnt."""
-    if len(table.tokens) > len(SPECIAL_TOKENS):
+    if table.counts[0] and len(table.tokens) > len(SPECIAL_TOKENS):
         return
     _delete_part(part)  # or it would be in the way of a try with other settings
     if table.counts[0]:

@@ -63,6 +63,7 @@ class PreparedCorpus:
             for part in PARTS
         )
         check_size(self.path / SPELLING_STARTS, 8 * (self.num_types + 1))
+        check_size(self.path / SPELLINGS, int(self._starts[-1]))
 
     @property
     def tokenizer(self) -> TokenizerSpec:
@@ -72,7 +73,14 @@ class PreparedCorpus:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary: `<S>`, `</S>`, `<UNK>`, then words by falling frequency, or the given one."""
-        return Vocabulary.load(self.path / VOCABULARY)
+        vocabulary = Vocabulary.load(self.path / VOCABULARY)
+        expected = self.report["vocabulary_size"]
+        if len(vocabulary) != expected:
+            raise DataError(
+                f"{self.path / VOCABULARY} has {len(vocabulary)} words, expected {expected}; "
+                "prepare the corpus again"
+            )
+        return vocabulary
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:

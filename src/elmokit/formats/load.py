@@ -34,8 +34,14 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     Raises:
         ModelFileError, ConfigError: what was found is no model, is damaged, or does not fit together.
     """
-    place = find_model(path)
-    weights = None if weights is None else _index_of(Path(weights))
+    try:
+        return _load(find_model(path), None if weights is None else _index_of(Path(weights)))
+    except OSError as error:
+        named = error.filename or path
+        raise ModelFileError(f"{str(named)[:300]}: cannot be read ({error.strerror or error})") from error
+
+
+def _load(place: Path, weights: Path | None) -> ModelBundle:
     if weights is not None and not weights.is_file():
         raise ModelFileError(f"weights {weights}: expected a file, it is {describe_file(weights)}")
     if place.is_dir():
@@ -100,13 +106,13 @@ def _survey(folder: Path) -> _Contents:
     for path in sorted(folder.iterdir()):
         if not path.is_file():
             continue
-        kind = file_kind(path)
+        try:
+            kind = file_kind(path)
+            shapes = bilm_hdf5.dataset_shapes(path) if kind == "hdf5" else {}
+        except ModelFileError as error:  # it matters only if there is nothing better
+            found.damaged.append(error)
+            continue
         if kind == "hdf5":
-            try:
-                shapes = bilm_hdf5.dataset_shapes(path)
-            except ModelFileError as error:  # it matters only if there is nothing better
-                found.damaged.append(error)
-                continue
             if bilm_hdf5.holds_weights(shapes):
                 found.weights.append(path)
             if bilm_hdf5.holds_softmax(shapes):

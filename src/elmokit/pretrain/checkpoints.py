@@ -3,6 +3,7 @@
 import os
 import pickle
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +25,36 @@ class Checkpoints:
     def __init__(self, folder: Path, keep: int = 2) -> None:
         self._folder, self._keep = folder, keep
 
+    @classmethod
+    def of(cls, run: Path) -> "Checkpoints":
+        """Those of a run, by its folder."""
+        return cls(run / "checkpoints")
+
+    @property
+    def exist(self) -> bool:
+        """Whether there is any."""
+        return bool(self._all())
+
     def save(self, step: int, content: dict[str, Any]) -> None:
         """Write one, then remove those that are too old.
 
         Raises:
             DataError: there is no room, or no permission; the ones before it are as they were.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
         target = self._folder / f"step-{step:09d}.pt"
         aside = target.with_suffix(".part")
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for killed in self._folder.glob("*.part"):  # what a killed run was writing
+                killed.unlink()
             with aside.open("wb") as file:
                 torch.save(content, file)
                 file.flush()
                 os.fsync(file.fileno())
             aside.replace(target)
         except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
             raise DataError(
                 f"the checkpoint {target} cannot be written ({error}); make room and go on with --resume: "
                 f"{'the one before it is whole' if self._all() else 'there is none before it'}"

@@ -18,12 +18,17 @@ class LowerCase:
     def __init__(self, corpus: PreparedCorpus) -> None:
         self._corpus = corpus
         spellings = corpus.spellings(np.arange(corpus.num_types))
+        # A given vocabulary may have a word twice, so that there are fewer spellings than types.
         found = {spelling: number for number, spelling in enumerate(spellings)}
         self.ids: Ids = np.arange(corpus.num_types)
+        self._more: list[str] = []
         for number, spelling in enumerate(spellings):
+            lower = spelling.lower()
             if number >= len(SPECIAL_TOKENS):
-                self.ids[number] = found.setdefault(spelling.lower(), len(found))
-        self._more = list(found)[corpus.num_types :]
+                if lower not in found:
+                    found[lower] = corpus.num_types + len(self._more)
+                    self._more.append(lower)
+                self.ids[number] = found[lower]
 
     def spellings(self, ids: Ids) -> list[str]:
         """The spellings of types, given their ids in rising order."""

@@ -15,13 +15,22 @@ class Metrics:
     """
 
     def __init__(self, folder: Path, resume_at: int) -> None:
-        self._path = folder / "metrics.jsonl"
-        kept = [record for record in read_metrics(folder) if record["step"] <= resume_at]
-        aside = self._path.with_suffix(".part")
+        self._folder = folder
+        self._open(resume_at)
+
+    def _open(self, resume_at: int) -> None:
+        path = self._folder / "metrics.jsonl"
+        kept = [record for record in read_metrics(self._folder) if record["step"] <= resume_at]
+        aside = path.with_suffix(".part")
         aside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-        aside.replace(self._path)
-        self._file = self._path.open("a", encoding="utf-8")
-        self._board = _tensorboard(folder / "tensorboard", resume_at)
+        aside.replace(path)
+        self._file = path.open("a", encoding="utf-8")
+        self._board = _tensorboard(self._folder / "tensorboard", resume_at)
+
+    def rewind(self, step: int) -> None:
+        """Forget what was measured after this step, because training goes on from there."""
+        self.close()
+        self._open(step)
 
     def write(self, record: dict[str, Any]) -> None:
         """Add a record, which has its `step`."""

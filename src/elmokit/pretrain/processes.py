@@ -8,6 +8,7 @@ summed as one flat tensor, and of the table only the rows that have one.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,8 @@ from torch import Tensor
 from elmokit.errors import ConfigError
 from elmokit.model import LayerState
 from elmokit.pretrain.softmax import RowGradient, coalesce
+
+_PATIENCE = timedelta(days=1)  # the others wait while one prepares the text, or evaluates
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,12 @@ class Processes:
         if count == 1:
             return cls()
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            if device.type == "cuda":
+                torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+            # Numbers to agree on lie on the CPU, gradients on the device.
+            dist.init_process_group(
+                "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE
+            )
         return cls(dist.get_rank(), count)
 
     @property

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -94,17 +95,16 @@ class Recipe:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cutoffs", tuple(self.cutoffs))
+        self._check_cutoffs()
         for name, choices in (("order", Order), ("softmax", SoftmaxKind), ("optimizer", OptimizerKind)):
             if getattr(self, name) not in get_args(choices):
                 raise ConfigError(
                     f"{name} must be one of {', '.join(get_args(choices))}, found {getattr(self, name)!r}"
                 )
-        for name in ("batch", "unroll", "negatives"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ConfigError(
-                    f"{name} must be a whole number of at least 1, found {getattr(self, name)!r}"
-                )
+        for name, least in (("batch", 1), ("unroll", 1), ("negatives", 1), ("warmup", 0), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} must be a whole number of at least {least}, found {value!r}")
         for name in ("reset", "join", "lowercase", "dropout", "weight_drop"):
             value, may_be_one = getattr(self, name), name in ("reset", "lowercase")
             if not isinstance(value, int | float) or not (0 <= value < 1 or (may_be_one and value == 1)):
@@ -116,6 +116,19 @@ class Recipe:
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise ConfigError(f"{name} must be a positive number, found {value!r}")
+        if not isinstance(self.weight_decay, int | float) or not 0 <= self.weight_decay < float("inf"):
+            raise ConfigError(f"weight_decay must be a number of at least 0, found {self.weight_decay!r}")
+
+    def _check_cutoffs(self) -> None:
+        found = self.cutoffs
+        whole = isinstance(found, list | tuple) and all(isinstance(rank, int) for rank in found)
+        if not whole or any(a >= b for a, b in pairwise((0, *found))):
+            raise ConfigError(f"cutoffs must be a list of ranks, each above the one before, found {found!r}")
+        if self.softmax == "adaptive" and not found:
+            raise ConfigError(
+                "an adaptive softmax needs cutoffs, the ranks at which its clusters begin; found none"
+            )
+        object.__setattr__(self, "cutoffs", tuple(found))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

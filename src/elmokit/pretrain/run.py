@@ -22,13 +22,16 @@ from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LexiconConfig, WordConfig
 from elmokit.model.device import find_device
 from elmokit.model.precision import training_precision
+from elmokit.pretrain.checkpoints import Checkpoints
 from elmokit.pretrain.network import draw_start_values
 from elmokit.pretrain.processes import Processes
 from elmokit.pretrain.recipe import Recipe
 from elmokit.pretrain.report import Evaluation, draw_curve, model_card
 from elmokit.pretrain.softmax import SoftmaxTable
-from elmokit.pretrain.threads import keep_freed_memory
+from elmokit.pretrain.threads import flushed_denormals, keep_freed_memory
 from elmokit.pretrain.trainer import Budget, Status, Trainer, heldout_sentences
+from elmokit.text import Vocabulary
+from elmokit.text.vocabulary import SPECIAL_TOKENS
 from elmokit.text_files import read_texts
 
 _SOFTMAX_SHARE = 0.15  # of the budget goes into fitting a softmax to a model that came without
@@ -82,12 +85,18 @@ def pretrain(
         resumed.
     """
     keep_freed_memory()
-    torch.set_flush_denormal(True)
+    with flushed_denormals():
+        return _pretrain(run, report, say)
+
+
+def _pretrain(
+    run: Run, report: Callable[[Status], None], say: Callable[[str], None]
+) -> list[Evaluation] | None:
     device = find_device(run.device)
     processes = Processes.join(device)
     training = run.out / "training"
     if processes.leads:
-        _check_folder(run)
+        _check_paths(run)
     start = None if run.start is None else load_model(run.start)
     corpus = _corpus(run, training, start, processes)
     model, table, recipe = _begin(run, corpus, start)
@@ -111,10 +120,14 @@ def pretrain(
     with _stop_at_interrupt(say) as stopped:
         share = 1.0
         if start is not None and start.softmax is None:
-            say("the model has no softmax: one is fitted first, with the rest left as it is")
             share -= _SOFTMAX_SHARE
-            if not make_trainer(training / "softmax", _SOFTMAX_SHARE, frozen=True).run(report, stopped):
-                return None
+            fitting = make_trainer(training / "softmax", _SOFTMAX_SHARE, frozen=True)
+            if Checkpoints.of(training).exist:  # then it was fitted before
+                fitting.restore()
+            else:
+                say("the model has no softmax: one is fitted first, with the rest left as it is")
+                if not fitting.run(report, stopped):
+                    return None
         before = _evaluate(run, model, table, corpus) if start is not None and processes.leads else None
         trainer = make_trainer(training, share, frozen=False)
         if not trainer.run(report, stopped):
@@ -127,30 +140,39 @@ def pretrain(
     return evaluations
 
 
-def _check_folder(run: Run) -> None:
-    begun = (run.out / "training" / "checkpoints").exists() or (run.out / "config.json").exists()
-    if begun and not run.resume:
+def _check_paths(run: Run) -> None:
+    """Better now than after hours."""
+    training, is_model = run.out / "training", (run.out / "config.json").exists()
+    begun = any(Checkpoints.of(folder).exist for folder in (training, training / "softmax"))
+    if (begun or is_model) and not run.resume:
         raise DataError(
             f"{run.out} holds a model or a run already; go on with it by --resume, or choose another folder"
         )
     if run.resume and not begun:
+        if is_model:
+            raise DataError(
+                f"{run.out} holds a model, but no longer the run that made it; go on from it by "
+                f"--from {run.out} with another folder for --out"
+            )
         raise DataError(
             f"{run.out} holds no run to go on with; check the path, or begin one without --resume"
         )
+    if run.old_text is not None and not Path(run.old_text).is_file():
+        raise DataError(f"{run.old_text} is no file; expected text of the model's old domain")
 
 
 def _corpus(run: Run, training: Path, start: ModelBundle | None, processes: Processes) -> PreparedCorpus:
     """The prepared corpus, prepared by the leading process where it is not yet."""
     settings = run.settings
-    given = None if start is None or start.softmax is None else start.vocabulary
+    given = None if start is None else _bound_vocabulary(start)
     if settings is None:
         corpus = PreparedCorpus(run.sources[0])
     else:
-        if given is not None:
-            training.mkdir(parents=True, exist_ok=True)
-            given.save(training / "vocab.txt")
-            settings = replace(settings, vocabulary=training / "vocab.txt")
         if processes.leads:
+            if given is not None:
+                training.mkdir(parents=True, exist_ok=True)
+                given.save(training / "vocab.txt")
+                settings = replace(settings, vocabulary=training / "vocab.txt")
             prepare_corpus(run.sources, training / "corpus", settings, workers=run.workers)
         processes.wait()
         corpus = PreparedCorpus(training / "corpus")
@@ -160,6 +182,19 @@ def _corpus(run: Run, training: Path, start: ModelBundle | None, processes: Proc
             "prepare it with the model's (--vocabulary vocab.txt), or pass the raw text"
         )
     return corpus
+
+
+def _bound_vocabulary(start: ModelBundle) -> Vocabulary | None:
+    """The vocabulary of a model, if rows of its weights are numbered by it."""
+    if start.softmax is None and not isinstance(start.model.config.encoder, WordConfig):
+        return None
+    vocabulary = start.vocabulary
+    if vocabulary is not None and vocabulary.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
+        raise ConfigError(
+            f"the vocabulary of {start.source} begins with {', '.join(vocabulary.tokens[:3])}; only a model "
+            f"whose vocabulary begins with {', '.join(SPECIAL_TOKENS)} can be trained further"
+        )
+    return vocabulary
 
 
 def _begin(run: Run, corpus: PreparedCorpus, start: ModelBundle | None) -> tuple[BiLM, SoftmaxTable, Recipe]:

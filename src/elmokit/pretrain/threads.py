@@ -2,8 +2,9 @@
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -31,6 +32,16 @@ def _begin_thread(threads: int) -> None:
     torch.set_num_threads(threads)
     # Saturated gates make numbers too small for the processor's fast path: training slows to less than half.
     torch.set_flush_denormal(True)
+
+
+@contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """The same in this thread, for a while: others may need such numbers."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def keep_freed_memory() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.corpus import PreparedCorpus
-from elmokit.errors import ConfigError, TrainingError
+from elmokit.errors import ConfigError, DataError, TrainingError
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LayerState
 from elmokit.model.precision import Precision
@@ -163,7 +163,7 @@ class Trainer:
             frozen=frozen,
         )
         self._optimizer = Optimizer(model, table, recipe, threads)
-        self._checkpoints = Checkpoints(folder / "checkpoints")
+        self._checkpoints = Checkpoints.of(folder)
         self._state = model.start(recipe.batch // self._processes.count)
         self._evaluated = (-math.inf, 0.0)  # when, and how long it took
 
@@ -175,16 +175,22 @@ class Trainer:
 
     def run(self, report: Callable[[Status], None], stopped: Callable[[], bool] = lambda: False) -> bool:
         """Train until the budget is used up (True) or `stopped` says so (False); then write a checkpoint."""
-        self._restore()
+        self.restore()
         if self.position.step == 0:
             self._save()
-        with ExitStack() as stack:
-            metrics = None
-            if self._processes.leads:
-                metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
-            # Between the pair's work there are short operations only, for which torch's threads would spin.
-            stack.enter_context(whole_pieces())
-            self._loop(metrics, report, stopped)
+        try:
+            with ExitStack() as stack:
+                metrics = None
+                if self._processes.leads:
+                    metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
+                # Between the pair's work there are short operations, for which torch's threads would spin.
+                stack.enter_context(whole_pieces())
+                self._loop(metrics, report, stopped)
+        except OSError as error:
+            raise DataError(
+                f"{self._folder} cannot be written ({error}); make room and go on with --resume: the last "
+                "checkpoint is whole"
+            ) from error
         self._save()
         return self.progress >= 1
 
@@ -197,6 +203,8 @@ class Trainer:
             loss = self._train_step()
             if loss is None:
                 self._roll_back()
+                if metrics is not None:
+                    metrics.rewind(self.position.step)
                 continue
             elapsed = time.monotonic() - began
             if self.position.step % _LOG_EVERY == 0:
@@ -281,7 +289,7 @@ class Trainer:
                 f"the loss exploded again at step {step}, after {_MOST_ROLLBACKS} returns to a checkpoint, "
                 "each with half the learning rate; use a smaller learning_rate or a longer warmup"
             )
-        self._restore()
+        self.restore()
         self.position.rate_factor, self.position.rollbacks = factor, rollbacks
         self._say(
             f"the loss exploded at step {step}: back to the checkpoint of step {self.position.step}, "
@@ -306,7 +314,7 @@ class Trainer:
             )
         self._processes.wait()
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Go on from the newest checkpoint, if there is one."""
         kept = self._checkpoints.load()
         if kept is None:

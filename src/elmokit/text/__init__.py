@@ -5,7 +5,7 @@ the text it came from; a model records the `TokenizerSpec` it was trained with.
 """
 
 from elmokit.text.characters import character_ids, character_matrix, is_cut, num_cut, used_characters
-from elmokit.text.lines import read_lines
+from elmokit.text.lines import is_file, read_lines
 from elmokit.text.sentences import sentences_from_lines, split_sentences
 from elmokit.text.tokenizers import TokenizerSpec, default_spec, make_tokenizer, make_word_cutter
 from elmokit.text.tokens import Token, Tokenizer, tokens_from_list
@@ -20,6 +20,7 @@ __all__ = [
     "character_matrix",
     "default_spec",
     "is_cut",
+    "is_file",
     "make_tokenizer",
     "make_word_cutter",
     "num_cut",

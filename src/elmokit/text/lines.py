@@ -20,6 +20,14 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ZSTD_CHUNK = 16_384  # compressed bytes a step: small, since repetitive text grows a thousandfold
 
 
+def is_file(name: str | Path) -> bool:
+    """Whether a file has this name; no error for what cannot be a name, such as a whole text."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     r"""Read a UTF-8 text line by line; gzip, xz and Zstandard are told by content, not by name.
 
