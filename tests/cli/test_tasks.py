@@ -2,12 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 
 import pytest
+
+import elmokit
+from elmokit.tasks import comparison
 
 TEXT = "Ada\tB-PER\nsaw\tO\nNew\tB-LOC\nYork\tI-LOC\n\nAlan\tB-PER\nleft\tO\n"
 QUICK = ("--set", "head.rnn=8", "--set", "head.dropout=0", "--set", "training.learning_rate=0.05")
@@ -112,6 +116,7 @@ def test_what_is_refused(run, trained, data, tmp_path, monkeypatch, arguments, c
 
 
 def test_compare(run, data, tmp_path):
+    data = shutil.copytree(data, tmp_path / "data")
     vectors = tmp_path / "v.txt"
     vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 1\n")
     arguments = (
@@ -129,11 +134,30 @@ def test_compare(run, data, tmp_path):
     again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
+    other = tmp_path / "elsewhere" / "v.txt"  # of the same name, with a run of its own
+    other.parent.mkdir()
+    other.write_text("ada 1 0\nalan 1 0\n")
+    more = [
+        word if word != f"chars,glove:{vectors}" else f"glove:{vectors}, glove:{other}" for word in arguments
+    ]
+    assert run(*more, "--resume").exit_code == 0
+    (data / "train.txt").write_text(TEXT + "\nAda\tB-PER\n")
+    refused = run(*arguments, "--resume")
+    assert refused.exit_code == 1
+    assert "holds a run of other data" in refused.stderr
+    (data / "train.txt").write_text(TEXT)
     vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 2\n")
     for changed in (arguments, (*arguments, "--set", "head.rnn=9")):
         refused = run(*changed, "--resume")
         assert refused.exit_code == 1
         assert "an encoder that has changed" in refused.stderr
+
+
+def test_a_run_that_dies_is_told_of(tmp_path):
+    with pytest.raises(
+        elmokit.ElmoError, match=r"the training of out died \(exit code 1\), perhaps for want"
+    ):
+        comparison._in_own_process({"out": "out"})  # which lacks all else
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

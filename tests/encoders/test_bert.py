@@ -1,5 +1,7 @@
 """A tiny BERT with random weights, made here: nothing is downloaded."""
 
+import shutil
+
 import pytest
 import torch
 from hypothesis import given
@@ -81,6 +83,70 @@ def test_saved_and_opened_again(encoder, tmp_path):
     again = open_encoder(encoder.save(tmp_path / "saved"))
     assert again.fingerprint() == encoder.fingerprint()
     torch.testing.assert_close(again.encode(SENTENCES)[0], encoder.encode(SENTENCES)[0])
+
+
+def saved_as(folder, target, change):
+    """A copy of the model after `change(model, tokenizer)`."""
+    encoder = open_encoder(f"bert:{folder}")
+    change(encoder.module.model, encoder.module.tokenizer)
+    encoder.save(target)
+    return open_encoder(f"bert:{target}")
+
+
+def test_fingerprint_follows_settings_and_tokenizer(folder, tmp_path):
+    before = open_encoder(f"bert:{folder}")
+    first = before.fingerprint()
+    before.encode(SENTENCES)
+    assert before.fingerprint() == first
+    heads = saved_as(folder, tmp_path / "heads", lambda m, _: m.config.update({"num_attention_heads": 4}))
+    assert heads.fingerprint() != first
+
+    cased = shutil.copytree(folder, tmp_path / "cased")
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.BertTokenizerFast(
+        str(folder / "vocab.txt"), model_max_length=ROOM + 2, do_lower_case=False
+    )
+    tokenizer.save_pretrained(cased)
+    assert open_encoder(f"bert:{cased}").fingerprint() != first
+
+
+def test_half_precision_is_read_as_float32(folder, tmp_path):
+    encoder = saved_as(folder, tmp_path / "half", lambda model, _: model.bfloat16())
+    assert encoder.encode(SENTENCES)[0].dtype == torch.float32
+    assert encoder.fingerprint()
+
+
+def test_positions_that_roberta_does_not_use(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = ["<s>", "<pad>", "</s>", "<unk>", "cat"]
+    model = tokenizers.models.WordLevel({word: row for row, word in enumerate(words)}, unk_token="<unk>")
+    raw = tokenizers.Tokenizer(model)
+    raw.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(tmp_path)
+    config = transformers.RobertaConfig(
+        vocab_size=5, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
+        max_position_embeddings=14, pad_token_id=1,
+    )  # fmt: skip
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    for length in (10, 11, 30):
+        assert open_encoder(f"bert:{tmp_path}").encode([["cat"] * length])[0].shape == (2, length, 8)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_devices(folder, device):
+    assert open_encoder(f"bert:{folder}", device=device).encode(SENTENCES)
+
+
+def test_a_slow_tokenizer_is_refused(folder, monkeypatch):
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.setattr(transformers.PreTrainedTokenizerFast, "is_fast", False)
+    with pytest.raises(elmokit.ModelFileError, match="slow ones, which do not tell the words"):
+        open_encoder(f"bert:{folder}")
 
 
 def test_no_such_folder():

@@ -115,6 +115,15 @@ def test_fingerprint_follows_the_weights():
     assert of(tiny_model()) == of(tiny_model()) != of(tiny_model(seed=1))
 
 
+def test_fingerprint_follows_the_words_of_a_table(tmp_path):
+    def of(name, words):
+        folder = write_folder(tmp_path / name, tiny_config(words=len(WORDS)), vocabulary=words)
+        return ElmoEncoder.open(str(folder)).fingerprint()
+
+    swapped = (*WORDS[:-2], WORDS[-1], WORDS[-2])
+    assert of("a", WORDS) == of("b", WORDS) != of("c", swapped)
+
+
 def test_specs(vectors, tmp_path):
     folder = write_folder(tmp_path / "model")
     glove, chars, elmo = open_encoders(f"glove:{vectors}+chars+elmo:{folder}")

@@ -46,8 +46,18 @@ def test_binary(tmp_path, end, ending):
 
 
 def test_written_and_read(tmp_path):
-    write_word_vectors(WordVectors({"a": 0, "b": 1}, np.array(TABLE, np.float32)), tmp_path / "v.bin")
-    check(read_word_vectors(tmp_path / "v.bin"))
+    table = np.array(TABLE, np.float32)
+    write_word_vectors(WordVectors({"a": 0, "b": 1}, table), tmp_path / "v.npy")
+    check(read_word_vectors(tmp_path / "v.npy"))
+    odd = {". . .": 0, "at name@domain.com": 1}
+    write_word_vectors(WordVectors(odd, table), tmp_path / "v.npy")
+    assert read_word_vectors(tmp_path / "v.npy").rows == odd
+    (tmp_path / "v.json").write_text('["a"]')
+    with pytest.raises(DataError, match="has 2 vectors for 1 words"):
+        read_word_vectors(tmp_path / "v.npy")
+    (tmp_path / "v.json").unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        read_word_vectors(tmp_path / "v.npy")
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,10 @@ def test_settings():
         ("head.dropout=2", "dropout must be a number from 0 to 1, found 2"),
         ("head.pooling=mix", "pooling must be one of attention, max, mean, found 'mix'"),
         ("head.scheme=plain", "scheme must be one of BIO, IOB1, BIOES, BMES, found 'plain'"),
+        ("head.crf=False", "crf must be true or false, found 'False'"),
+        ("encoder.gradual=off", "gradual must be true or false, found 'off'"),
+        ("training.class_weights=1", "class_weights must be true or false, found 1"),
+        ("training.weight_decay=abc", "weight_decay must be a number from 0"),
         ("encoder.place=top", "place must be one of input, output, both, found 'top'"),
     ],
 )

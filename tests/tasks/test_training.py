@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import elmokit
+from elmokit.encoders import ElmoEncoder
 from elmokit.tasks import Classifier, IntentModel, Tagger, TaskModel, evaluate, train, training
 from elmokit.tasks.checkpoint import Checkpoint
 from elmokit.tasks.dataset import read_data
@@ -120,6 +121,10 @@ def test_interrupted_and_resumed_as_if_nothing_had_been(folders, elmo, quick, tm
     changed = arguments | {"settings": settings.changed(["head.rnn=17"])}
     with pytest.raises(elmokit.DataError, match="training of other data, encoders or settings"):
         train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **changed)
+    with monkeypatch.context() as other_weights:
+        other_weights.setattr(ElmoEncoder, "fingerprint", lambda _: "another")
+        with pytest.raises(elmokit.DataError, match="training of other data, encoders or settings"):
+            train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **arguments)
     resumed = train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **arguments)
     assert [e["loss"] for e in resumed.history] == [e["loss"] for e in whole.history]
     assert_same(weights_of(resumed), weights_of(whole))
@@ -166,6 +171,10 @@ def test_overwrite(folders, elmo, quick, tmp_path):
     with pytest.raises(elmokit.DataError, match="nowhere does not exist"):
         train("tagger", "nowhere", overwrite=True, format="columns", **arguments)
     Tagger.load(tmp_path / "out")  # is still there
+    wrong = arguments | {"settings": quick.changed(["encoder.tune_from=0"])}
+    with pytest.raises(elmokit.ConfigError, match="tune_from is for"):
+        train("tagger", folders["tagger"], overwrite=True, **wrong)
+    Tagger.load(tmp_path / "out")  # so is it now
     train("classifier", folders["classifier"], overwrite=True, **arguments)
     Classifier.load(tmp_path / "out")
     with pytest.raises(elmokit.ConfigError, match="holds a classifier, not a tagger"):
@@ -190,15 +199,38 @@ def test_pos_tags_without_spans_and_without_crf(tmp_path, quick):
 
 
 def test_several_labels(tmp_path, quick):
-    rows = ["a|b\tfirst text", "b\tsecond", "\tnothing", "a\tthird one"]
-    (tmp_path / "train.tsv").write_text("\n".join(rows[:2] + rows[3:]) + "\n")
-    (tmp_path / "dev.tsv").write_text("\n".join(rows[:2] + rows[3:]) + "\n")
-    with pytest.raises(elmokit.DataError, match="line 1: found the labels a, b, expected one"):
+    rows = ["b\tsecond", "a|b\tfirst text", "\tnothing", "a\tthird one"]
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text("\n".join([rows[0], rows[2]]) + "\n")
+    with pytest.raises(elmokit.DataError, match="line 2: found no label for the text; label the line"):
+        train("classifier", tmp_path, encoder="chars", out=tmp_path / "one", settings=quick)
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+    with pytest.raises(elmokit.DataError, match="line 2: found the labels a, b, expected one"):
         train("classifier", tmp_path, encoder="chars", out=tmp_path / "one", settings=quick)
     settings = quick.changed(["head.multi_label=true", "head.pooling=max", "training.class_weights=true"])
     found = train("classifier", tmp_path, encoder="chars", out=tmp_path / "out", settings=settings)
     assert (found.scores.main, found.scores.value) == ("micro_f1", 1.0)
-    assert Classifier.load(tmp_path / "out").predict("first text").labels == ["a", "b"]
+    model = Classifier.load(tmp_path / "out", device="auto")
+    assert [found.labels for found in model.predict(["first text", "nothing"])] == [["a", "b"], []]
+    assert evaluate(model, tmp_path / "dev.tsv").value == 1.0
+
+
+def test_slips_in_the_scheme_that_is_learnt_are_put_right(tmp_path, quick):
+    rows = ["Ada S-PER\nsaw O\nNew B-LOC\nYork E-LOC"] * 40 + ["Ada I-PER\nsaw O\nRome I-LOC"] * 2
+    for name in ("train.bioes", "dev.bioes"):
+        (tmp_path / name).write_text("\n\n".join(rows))
+    found = train("tagger", tmp_path, encoder="chars", out=tmp_path / "out", settings=quick)
+    assert min(entry["loss"] for entry in found.history) > 0  # no step that the CRF forbids
+    assert set(found.model.config.tags) == {"O", "S-PER", "S-LOC", "B-LOC", "E-LOC"}
+
+
+def test_errors_with_half_a_surrogate_are_written(tmp_path, quick):
+    for name, label in (("train.jsonl", "x"), ("dev.jsonl", "y")):
+        lines = [{"text": "odd \udcff", "label": label}, {"text": "other", "label": "y"}]
+        (tmp_path / name).write_text("\n".join(map(json.dumps, lines)))
+    train("classifier", tmp_path, encoder="chars", out=tmp_path / "out", settings=quick)
+    assert "odd \\udcff" in (tmp_path / "out" / "errors.tsv").read_text()
 
 
 def test_intents_are_loaded_as_such(folders, quick, tmp_path):
@@ -215,6 +247,7 @@ def test_intents_are_loaded_as_such(folders, quick, tmp_path):
         ("chars", ["encoder.tune_from=0"], "tune_from is for ELMo and BERT"),
         ("ELMO", ["encoder.tune_from=3"], "tune_from is 3, but the encoder's layers are 0 to 2"),
         ("chars", ["training.class_weights=true"], "a CRF scores whole sequences"),
+        ("chars", ["head.multi_label=true"], "multi_label is for a classifier; leave it out for a tagger"),
     ],
 )
 def test_settings_that_do_not_fit(encoder, changes, message, folders, elmo, quick, tmp_path):

@@ -55,7 +55,7 @@ def compare(
     results = compare_encoders(
         task,
         data,
-        encoders.split(","),
+        [spec.strip() for spec in encoders.split(",")],
         out=out,
         seeds=seeds,
         settings=Settings().changed(changes),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.errors import MissingExtra, ModelFileError
+from elmokit.model.device import find_device
 from elmokit.reading import batches_by_length
 from elmokit.text import TokenizerSpec
 
@@ -59,10 +61,16 @@ class BertEncoder:
         transformers_logging.disable_progress_bar()  # loading takes a moment
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, add_prefix_space=True)
-            model = AutoModel.from_pretrained(folder, local_files_only=True).eval().to(device)
+            model = AutoModel.from_pretrained(folder, local_files_only=True).float().eval()
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise ModelFileError(f"{folder}: transformers cannot open it: {reason}") from error
+        if not tokenizer.is_fast:
+            raise ModelFileError(
+                f"{folder}: its tokenizer is one of transformers' slow ones, which do not tell the words of "
+                "their pieces; save it with a fast one (tokenizer.json)"
+            )
+        model.to(find_device(device))
         kind = "bert" if pooling == "first" else "bert-mean"
         return cls(BertModule(model, tokenizer, pooling), f"{kind}:{Path(folder).resolve()}")
 
@@ -77,8 +85,14 @@ class BertEncoder:
         return [found[row] for row in range(len(sentences))]
 
     def fingerprint(self) -> str:
-        """Of the pooling, the vocabulary and the weights."""
-        known = json.dumps([self.module.pooling, self.module.tokenizer.get_vocab()], sort_keys=True).encode()
+        """Of the pooling, the tokenizer, the settings and the weights."""
+        settings = self.module.model.config.to_dict()
+        tokenizer = json.loads(self.module.tokenizer.backend_tokenizer.to_str())
+        for name in ("_name_or_path", "transformers_version", "dtype", "torch_dtype"):  # of the file
+            settings.pop(name, None)
+        for name in ("padding", "truncation"):  # of the last call
+            tokenizer.pop(name, None)
+        known = json.dumps([self.module.pooling, tokenizer, settings], sort_keys=True, default=str).encode()
         return fingerprint_of(chain([known], weight_bytes(self.module.model)))
 
     def save(self, folder: Path) -> str:
@@ -101,7 +115,7 @@ class BertModule(LayeredModule):
         self.model = model
         self.tokenizer = tokenizer
         self.pooling = pooling
-        self._positions = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))
+        self._positions = min(int(tokenizer.model_max_length), _num_positions(model))
         self._room = self._positions - int(tokenizer.num_special_tokens_to_add())
 
     def forward(self, sentences: Sentences) -> Tensor:
@@ -169,6 +183,16 @@ class BertModule(LayeredModule):
         kept = middles(spans)
         for (start, end), words in zip(spans, kept, strict=True):
             yield _Window(sentence[start:end], range(words.start - start, words.stop - start))
+
+
+def _num_positions(model: Any) -> int:  # noqa: ANN401 (untyped)
+    """How many pieces a model can read: RoBERTa's family does not use its first positions."""
+    most = int(getattr(model.config, "max_position_embeddings", sys.maxsize))
+    for name, part in model.named_modules():
+        unused = getattr(part, "padding_idx", None)
+        if name.endswith("position_embeddings") and unused is not None:
+            return most - int(unused) - 1
+    return most
 
 
 class _Window(NamedTuple):

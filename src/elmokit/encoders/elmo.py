@@ -12,6 +12,7 @@ from elmokit.embedder import Embedder, load
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.formats import ModelBundle
 from elmokit.formats.load import UNRECORDED
+from elmokit.model import CharCNNConfig
 from elmokit.text import TokenizerSpec
 from elmokit.type_vectors import encoder_inputs
 
@@ -50,10 +51,14 @@ class ElmoEncoder:
         return [sentence.to_torch() for sentence in self.embedder.stream(sentences)]
 
     def fingerprint(self) -> str:
-        """Of sizes and weights."""
-        model = self.embedder.model
+        """Of sizes and weights, and of what numbers the rows of a table of words."""
+        model, bundle = self.embedder.model, self.embedder.bundle
         sizes = json.dumps(model.config.to_dict()).encode()
-        return fingerprint_of(chain([sizes], weight_bytes(model)))
+        known = b""
+        if not isinstance(model.config.encoder, CharCNNConfig):
+            words = None if bundle.vocabulary is None else bundle.vocabulary.tokens
+            known = repr((words, bundle.lexicon)).encode()
+        return fingerprint_of(chain([sizes, known], weight_bytes(model)))
 
     def save(self, folder: Path) -> str:
         """Write the model, tuned or not, as an elmokit folder."""

@@ -10,7 +10,7 @@ from elmokit.encoders.base import Sentences, fingerprint_of
 from elmokit.encoders.vector_file import WordVectors, read_word_vectors, write_word_vectors
 from elmokit.text import TokenizerSpec
 
-_SAVED = "vectors.bin"
+_SAVED = "vectors.npy"
 
 
 class StaticEncoder:
@@ -28,7 +28,6 @@ class StaticEncoder:
         self.spec = spec
         self.dim = vectors.table.shape[1]
         self._rows = vectors.rows
-        self._vectors = vectors
         nothing = np.zeros((1, self.dim), np.float32)
         self._table = torch.from_numpy(np.concatenate([vectors.table, nothing]))  # (V + 1, D)
 
@@ -44,12 +43,12 @@ class StaticEncoder:
     def fingerprint(self) -> str:
         """Of words and numbers."""
         words = "\n".join(self._rows).encode()
-        return fingerprint_of([words, self._vectors.table.tobytes()])
+        return fingerprint_of([words, self._table[:-1].numpy().tobytes()])
 
     def save(self, folder: Path) -> str:
-        """Write the vectors in word2vec's binary form."""
+        """Write the vectors, whatever form they came in."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_word_vectors(self._vectors, folder / _SAVED)
+        write_word_vectors(WordVectors(self._rows, self._table[:-1].numpy()), folder / _SAVED)
         return f"glove:{folder / _SAVED}"
 
     def _row(self, token: str) -> int:

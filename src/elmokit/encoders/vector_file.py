@@ -1,10 +1,12 @@
-r"""Files of word vectors: text (GloVe; word2vec and fastText, with a header), and word2vec's binary form.
+r"""Files of word vectors: text (GloVe; word2vec and fastText, with a header), word2vec's binary, our own.
 
 text      [words dimension \n]  word number number … \n
 binary    words dimension \n  then for each word: its bytes, a blank, float32 numbers, and perhaps \n
+own       the numbers as .npy, the words as a list in a .json beside it: words may have blanks in them
 """
 
 import gzip
+import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ class WordVectors:
 
 
 def read_word_vectors(path: str | Path) -> WordVectors:
-    """Read a file of vectors; `.bin` and `.bin.gz` are binary, others text, plain or compressed.
+    """Read a file of vectors; `.bin` and `.bin.gz` are binary, `.npy` our own, others text.
 
     Of a word that stands there twice the first vector counts.
 
@@ -39,15 +41,26 @@ def read_word_vectors(path: str | Path) -> WordVectors:
     """
     if str(path).endswith((".bin", ".bin.gz")):
         return _read_binary(Path(path))
+    if str(path).endswith(".npy"):
+        return _read_own(Path(path))
     return _read_text(path)
 
 
 def write_word_vectors(vectors: WordVectors, path: Path) -> None:
-    """Write word2vec's binary form."""
-    with path.open("wb") as file:
-        file.write(f"{len(vectors.rows)} {vectors.table.shape[1]}\n".encode())
-        for word, row in vectors.rows.items():
-            file.write(word.encode() + b" " + vectors.table[row].astype("<f4").tobytes() + b"\n")
+    """Write our own form: `path`, which ends in .npy, and the words beside it."""
+    np.save(path, vectors.table)
+    path.with_suffix(".json").write_text(json.dumps(list(vectors.rows)), encoding="utf-8")
+
+
+def _read_own(path: Path) -> WordVectors:
+    try:
+        words = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        table = np.load(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} and its .json cannot be read ({error}); copy or make them again") from error
+    if len(words) != len(table):
+        raise DataError(f"{path}: has {len(table)} vectors for {len(words)} words; copy or make it again")
+    return WordVectors({word: row for row, word in enumerate(words)}, table)
 
 
 def _read_text(path: str | Path) -> WordVectors:

@@ -43,8 +43,6 @@ class Checkpoint:
         if resume and not checkpoint._path.exists() and (folder / "config.json").exists():
             raise DataError(f"{folder} holds a finished training; choose another name, or pass --overwrite")
         if not resume or not checkpoint._path.exists():
-            for name in ("config.json", checkpoint._path.name):  # what was there is a model no more
-                (folder / name).unlink(missing_ok=True)
             return checkpoint
         stored = torch.load(checkpoint._path, weights_only=True)
         if stored["purpose"] != repr(purpose):
@@ -63,8 +61,11 @@ class Checkpoint:
         scheduler: Scheduler,
         generator: torch.Generator,
     ) -> None:
-        """Bring everything to where it was, if there was anything."""
-        if self._last:
+        """Bring everything to where it was; or, if there is nothing to go on with, clear the folder."""
+        if not self._last:
+            for name in ("config.json", self._path.name):  # what was there is a model no more
+                self._path.with_name(name).unlink(missing_ok=True)
+        else:
             model.load_state_dict(self._last["model"])
             optimizer.load_state_dict(self._last["optimizer"])
             scheduler.load_state_dict(self._last["scheduler"])

@@ -1,5 +1,6 @@
 """The same head on one encoder after another: what each brings, and what it costs."""
 
+import hashlib
 import json
 import multiprocessing
 import re
@@ -9,15 +10,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from elmokit.encoders import TunableEncoder, open_encoders
+from elmokit.encoders import Encoder, TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError
-from elmokit.tasks.dataset import read_data
+from elmokit.tasks.dataset import TaskData, read_data
 from elmokit.tasks.examples import Task
 from elmokit.tasks.model import TaskModel
 from elmokit.tasks.pictures import new_figure
+from elmokit.tasks.prepare import choose_tokenizer
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.training import train
 from elmokit.text.tokenizers import make_word_cutter
@@ -171,8 +174,35 @@ def draw_comparison(results: Sequence[Compared], path: Path) -> None:
 
 def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
     """Run in a fresh process, so that its memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1, initializer=belong_to_parent) as pool:
-        return pool.apply(_measure, (arguments,))
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_run_child, args=(sender, arguments))
+    process.start()
+    sender.close()  # so that the end of the process is the end of what can be received
+    try:
+        found: dict[str, Any] | str = receiver.recv()
+    except EOFError:
+        process.join()
+        raise ElmoError(
+            f"the training of {arguments['out']} died (exit code {process.exitcode}), perhaps for want of "
+            "memory; go on with --resume when there is more"
+        ) from None
+    except BaseException:  # Ctrl-C
+        process.terminate()
+        raise
+    finally:
+        process.join()
+    if isinstance(found, str):
+        raise ElmoError(found)
+    return found
+
+
+def _run_child(sender: Connection, arguments: dict[str, Any]) -> None:
+    belong_to_parent()
+    try:
+        sender.send(_measure(arguments))
+    except ElmoError as error:
+        sender.send(str(error))
 
 
 def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -180,16 +210,9 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
     settings = Settings.from_dict(arguments["settings"])
     out = Path(arguments["out"])
     shutil.rmtree(out, ignore_errors=True)
-    try:
-        found = train(**arguments | {"settings": settings})
-        model = TaskModel.load(out)
-        data = read_data(
-            arguments["source"], arguments["task"], cut=make_word_cutter(model.config.tokenizer),
-            dev=arguments["dev"], format=arguments["format"],
-        )  # fmt: skip
-    except ElmoError as error:  # some of them cannot travel between processes
-        raise ElmoError(str(error)) from None
-    sentences = [example.tokens for example in data.dev]
+    found = train(**arguments | {"settings": settings})
+    model = TaskModel.load(out)
+    sentences = [example.tokens for example in _data(arguments, model.encoders).dev]
     began = time.perf_counter()
     model.decide(sentences)
     use = time.perf_counter() - began
@@ -210,10 +233,21 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _purpose(arguments: dict[str, Any]) -> dict[str, Any]:
-    """What a run is of: its data, settings and encoders, these as they are now."""
+    """What a run is of: its settings, and data and encoders as they are now."""
     where = ("out", "cache")
-    encoders = {"encoders": [encoder.fingerprint() for encoder in open_encoders(arguments["encoder"])]}
-    return {name: value for name, value in arguments.items() if name not in where} | encoders
+    encoders = open_encoders(arguments["encoder"])
+    now = {
+        "encoders": [encoder.fingerprint() for encoder in encoders],
+        "data": _data(arguments, encoders).fingerprint(),
+    }
+    return {name: value for name, value in arguments.items() if name not in where} | now
+
+
+def _data(arguments: dict[str, Any], encoders: Sequence[Encoder]) -> TaskData:
+    cut = make_word_cutter(choose_tokenizer(arguments["tokenizer"], encoders))
+    return read_data(
+        arguments["source"], arguments["task"], cut=cut, dev=arguments["dev"], format=arguments["format"]
+    )
 
 
 def peak_memory() -> float:
@@ -248,4 +282,6 @@ def _short(part: str) -> str:
 
 
 def _file_name(encoder: str) -> str:
-    return re.sub(r"[^\w.+-]+", "_", "+".join(_short(part) for part in encoder.split("+")))
+    """A name for people, and a few letters by which encoders of the same name differ."""
+    name = re.sub(r"[^\w.+-]+", "_", "+".join(_short(part) for part in encoder.split("+")))
+    return f"{name}-{hashlib.sha256(encoder.encode()).hexdigest()[:6]}"

@@ -19,7 +19,7 @@ Part = Literal["train", "dev", "test"]
 
 _NAMES: dict[Part, set[str]] = {
     "train": {"train"},
-    "dev": {"dev", "valid", "validation"},
+    "dev": {"dev", "development", "val", "valid", "validation"},
     "test": {"test"},
 }
 _SPLIT_SEED = 0  # of the data, not of the training: all runs see the same parts
@@ -85,7 +85,7 @@ def read_data(
         raise DataError(
             f"{path}: {len(train)} examples are too few to set some apart for dev; pass a dev file"
         )
-    logger.info("no dev file: %d of the %d examples are set apart (always the same)", count, len(train))
+    logger.warning("no dev file: %d of the %d examples are set apart (always the same)", count, len(train))
     return TaskData(train[count:], train[:count])
 
 

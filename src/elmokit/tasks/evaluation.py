@@ -12,7 +12,7 @@ from elmokit.tasks.decisions import Decision
 from elmokit.tasks.examples import Example
 from elmokit.tasks.metrics import Scores, score
 from elmokit.tasks.model import TaskModel
-from elmokit.tasks.prepare import check_known, learnt_tags, refuse_several_labels
+from elmokit.tasks.prepare import check_known, expect_one_label, learnt_tags
 from elmokit.tasks.readers import read_examples
 from elmokit.tasks.report import write_errors
 from elmokit.text.tokenizers import make_word_cutter
@@ -53,8 +53,8 @@ def evaluate(
     config = model.config
     cut = make_word_cutter(config.tokenizer)
     examples = learnt_tags(read_examples(path, config.task, cut=cut, format=format), config)
-    if not config.settings.head.multi_label:
-        refuse_several_labels(examples)
+    if config.task != "tagger" and not config.settings.head.multi_label:
+        expect_one_label(examples)
     if not allow_unseen:
         check_known(examples, config)
     scores, decisions = evaluate_examples(model, examples, strict=strict)
@@ -74,7 +74,9 @@ def write_report(
     """Write scores.json, errors.tsv and, with matplotlib, the pictures."""
     mixes = model.inputs.learnt_mixes()
     report = scores.to_dict() | {"mixes": [vars(mix) for mix in mixes]}
-    (folder / "scores.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
+    (folder / "scores.json").write_text(
+        json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8", errors="backslashreplace"
+    )
     write_errors(folder / "errors.tsv", examples, decisions, model.config.learnt_scheme)
     try:
         pictures.draw_learning_curve(history, scores.main, folder / "learning-curve.png")

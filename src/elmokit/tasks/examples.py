@@ -46,7 +46,7 @@ def scheme_of(examples: Sequence[Example], known: Scheme | None = None) -> Schem
             the place.
     """
     tagged = [example for example in examples if set(example.tags) - {OUTSIDE}]
-    if known == "plain" or (known is None and not any(OUTSIDE in example.tags for example in examples)):
+    if known == "plain" or (known is None and _without_spans(examples)):
         return "plain"
     for example in tagged:
         strange = next((tag for tag in example.tags if not has_kind(tag)), None)
@@ -69,6 +69,15 @@ def scheme_of(examples: Sequence[Example], known: Scheme | None = None) -> Schem
             others[0].where, best, len(others), len(tagged),
         )  # fmt: skip
     return best
+
+
+def _without_spans(examples: Sequence[Example]) -> bool:
+    """Whether the tags are of no span scheme: none has a kind, or there is no "O" and some have none."""
+    tags = {tag for example in examples for tag in example.tags}
+    with_kind = [has_kind(tag) for tag in tags - {OUTSIDE}]
+    if OUTSIDE in tags:
+        return bool(with_kind) and not any(with_kind)
+    return not all(with_kind)
 
 
 def kind_of(tag: str, scheme: Scheme) -> str:

@@ -21,6 +21,7 @@ from elmokit.encoders import Encoder, Sentences, open_encoder
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.formats.inspect import read_json
 from elmokit.model.config import from_known_keys
+from elmokit.model.device import find_device
 from elmokit.reading import Text, batches_by_length, refuse_one_string, windows
 from elmokit.tasks.classifier import ClassifierHead
 from elmokit.tasks.decisions import Decision
@@ -219,7 +220,7 @@ class TaskModel(nn.Module):
             raise ModelFileError(
                 f"{folder}: the weights do not fit ({error}); get the folder again"
             ) from error
-        return model.to(device).eval()
+        return model.to(find_device(device)).eval()
 
     def _learnt_state(self) -> dict[str, Tensor]:
         """All weights but those of tuned encoders, which are saved as encoders."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from elmokit.tasks.inputs import LearntMix
     from elmokit.tasks.metrics import Scores
 
+_MOST_INCHES = 40.0
 _WRITTEN_OUT = 12  # up to so many labels a confusion matrix has its numbers in it
 
 
@@ -45,7 +46,7 @@ def draw_learning_curve(history: Sequence[dict[str, Any]], main: str, path: Path
 def draw_confusion(scores: "Scores", path: Path) -> None:
     """What is right (rows) against what was decided (columns), as shares of each row."""
     labels, counts = scores.labels, scores.confusion
-    size = 2.5 + 0.35 * len(labels)
+    size = min(2.5 + 0.35 * len(labels), _MOST_INCHES)
     figure = new_figure(size + 1, size)
     axes = figure.subplots()
     shares = [[count / max(1, sum(row)) for count in row] for row in counts]

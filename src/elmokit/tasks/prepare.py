@@ -11,7 +11,7 @@ from elmokit.progress import StartStep
 from elmokit.tasks.dataset import TaskData
 from elmokit.tasks.examples import Example, Task, check_labels, kind_of, scheme_of
 from elmokit.tasks.model import TaskConfig
-from elmokit.tasks.schemes import OUTSIDE, convert
+from elmokit.tasks.schemes import OUTSIDE, find_spans, write_spans
 from elmokit.tasks.settings import Settings
 from elmokit.text import TokenizerSpec
 
@@ -33,6 +33,8 @@ def make_config(
         DataError: tag schemes are mixed, or dev has a label that the training data do not have.
         ConfigError: a text has several labels and the settings say one.
     """
+    if settings.head.multi_label and task != "classifier":
+        raise ConfigError(f"multi_label is for a classifier; leave it out for a {task}")
     config = TaskConfig(task=task, settings=settings, tokenizer=tokenizer)
     if task != "classifier":
         config = replace(config, scheme=scheme_of(data.train))
@@ -41,7 +43,7 @@ def make_config(
     if task != "tagger":
         config = replace(config, labels=_by_frequency(label for e in data.train for label in e.labels))
         if not settings.head.multi_label:
-            refuse_several_labels([*data.train, *data.dev])
+            expect_one_label([*data.train, *data.dev])
     if not allow_unseen:
         check_known(data.dev, config)
     if settings.training.class_weights and task != "classifier" and settings.head.crf:
@@ -73,9 +75,14 @@ def check_known(examples: Sequence[Example], config: TaskConfig) -> None:
         check_labels(examples, config.labels, lambda example: example.labels)
 
 
-def refuse_several_labels(examples: Iterable[Example]) -> None:
-    """Raise a DataError if a text has more than one label."""
+def expect_one_label(examples: Iterable[Example]) -> None:
+    """Raise a DataError if a text has no label, or more than one."""
     for example in examples:
+        if not example.labels:
+            raise DataError(
+                f"{example.where}: found no label for the text; label the line or remove it, or say that a "
+                "text may have any number of labels: --multi-label"
+            )
         if len(example.labels) > 1:
             raise DataError(
                 f"{example.where}: found the labels {', '.join(example.labels)}, expected one; "
@@ -115,7 +122,11 @@ def cache_encoders(
 
 
 def _converted(examples: Sequence[Example], config: TaskConfig) -> list[Example]:
-    return [replace(e, tags=tuple(convert(e.tags, config.scheme, config.learnt_scheme))) for e in examples]
+    """Also where the scheme stays: slips in it are written as conlleval reads them."""
+    if config.scheme == "plain":
+        return list(examples)
+    scheme = config.learnt_scheme
+    return [replace(e, tags=tuple(write_spans(find_spans(e.tags), len(e.tags), scheme))) for e in examples]
 
 
 def _by_frequency(names: Iterable[str]) -> tuple[str, ...]:

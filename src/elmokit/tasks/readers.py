@@ -92,10 +92,8 @@ def _check_kind(example: Example, task: Task) -> None:
             f"{example.where}: expected a tag for each token, found {len(example.tokens)} tokens and "
             f"{len(example.tags)} tags"
         )
-    if task != "tagger" and not example.labels:
-        raise DataError(f"{example.where}: found no label for the text; label the line or remove it")
     if task == "intent" and len(example.labels) != 1:
-        raise DataError(f"{example.where}: expected one intent, found {', '.join(example.labels)}")
+        raise DataError(f"{example.where}: expected one intent, found {', '.join(example.labels) or 'none'}")
 
 
 def _read_columns(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
@@ -104,7 +102,9 @@ def _read_columns(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
 
 def _read_conllu(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
     words = ((number, line) for number, line in lines if not line.startswith("#"))
-    whole = ((number, line) for number, line in words if not line or line.partition("\t")[0].isdigit())
+    whole = (
+        (number, line) for number, line in words if not line.strip() or line.partition("\t")[0].isdigit()
+    )
     yield from _sentences(whole, name, lambda fields: (fields[1], fields[3]), least=10)
 
 
@@ -120,7 +120,8 @@ def _sentences(
                 yield _tagged(tokens, f"{name}, line {first}")
                 tokens = []
             continue
-        fields = line.split("\t") if "\t" in line else line.split()
+        # At blanks alone: a token may have a no-break space in it.
+        fields = line.split("\t") if "\t" in line else [field for field in line.split(" ") if field]
         if len(fields) < least or not all(pick(fields)):
             raise DataError(
                 f"{name}, line {number}: expected a token and its tag in {least} columns or more, found "
@@ -141,21 +142,43 @@ def _read_tsv(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
 
 
 def _read_csv(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
-    rows = csv.reader(line for _, line in lines)
-    yield from _table(((rows.line_num, row) for row in rows if row), name, cut)
+    yield from _table(_csv_rows((line for _, line in lines), name), name, cut)
+
+
+def _csv_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of its first line: a field in quotes may go over several."""
+    rows = csv.reader((f"{line}\n" for line in lines), strict=True)
+    done = 0
+    try:
+        for row in rows:
+            if row:
+                yield done + 1, row
+            done = rows.line_num
+    except csv.Error as error:
+        raise DataError(
+            f"{name}, line {done + 1}: is no CSV ({error}); close the quotes there, and double those within"
+        ) from error
 
 
 def _table(rows: Iterable[tuple[int, list[str]]], name: str, cut: Cut) -> Iterator[Example]:
-    label_at, text_at, width = 0, -1, 2
-    for place, (number, row) in enumerate(rows):
-        headings = [heading.strip().lower() for heading in row]
-        if place == 0 and "label" in headings and "text" in headings:
-            label_at, text_at, width = headings.index("label"), headings.index("text"), len(row)
-            continue
-        if len(row) < width:
+    label_at, text_at, width = 0, -1, 0
+    for number, row in rows:
+        if not width:  # the first row
+            width = max(2, len(row))
+            headings = [heading.strip().lower() for heading in row]
+            named = [heading for heading in ("label", "text") if heading in headings]
+            if len(named) == 2:
+                label_at, text_at = headings.index("label"), headings.index("text")
+                continue
+            if named:
+                raise DataError(
+                    f'{name}, line {number}: a header must name "label" and "text", found {row!r:.60}; '
+                    "rename its columns, or leave it out: label first, text last"
+                )
+        if len(row) != width:
             raise DataError(
-                f"{name}, line {number}: expected a label and a text in {width} columns, found {row!r:.60}; "
-                "label the line or remove it"
+                f"{name}, line {number}: expected a label and a text in {width} columns, found "
+                f"{row!r:.60} in {len(row)}; label the line, put its text into one column, or remove it"
             )
         labels = tuple(label.strip() for label in row[label_at].split(_SEVERAL) if label.strip())
         yield Example(tuple(cut(row[text_at])), labels=labels, where=f"{name}, line {number}")
@@ -178,8 +201,9 @@ def _read_at(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
     for number, line in lines:
         if line.strip():
             text, at, label = line.rpartition("@")
-            labels = _given(label) if at else ()
-            yield Example(tuple(cut(text)), labels=labels, where=f"{name}, line {number}")
+            if not at:
+                raise DataError(f"{name}, line {number}: expected text@label, found {line!r:.60}")
+            yield Example(tuple(cut(text)), labels=_given(label), where=f"{name}, line {number}")
 
 
 def _read_trec(lines: Numbered, name: str, cut: Cut, *, fine: bool = False) -> Iterator[Example]:
@@ -213,14 +237,31 @@ def _read_jsonl(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
             data = json.loads(line)
         except json.JSONDecodeError as error:
             raise DataError(f"{where}: is no JSON ({error}); expected an object a line") from error
-        if not isinstance(data, dict) or not isinstance(data.get("text", data.get("tokens")), str | list):
+        if not isinstance(data, dict) or not ("tokens" in data or isinstance(data.get("text"), str)):
             raise DataError(f'{where}: expected an object with "text" or "tokens", found {line!r:.60}')
-        tokens = tuple(data["tokens"] if "tokens" in data else cut(data["text"]))
-        labels = data.get("labels", [data.get("label", data.get("intent"))])
-        tags = data.get("tags", ())
+        tokens = _strings(data, "tokens", where) if "tokens" in data else tuple(cut(data["text"]))
+        tags = _strings(data, "tags", where)
         if isinstance(data.get("slots"), dict):
-            tags = _slot_tags(tokens, data["slots"], where)
-        yield Example(tokens, tuple(tags), tuple(str(label) for label in labels if label is not None), where)
+            tags = tuple(_slot_tags(tokens, data["slots"], where))
+        yield Example(tokens, tags, _json_labels(data, where), where)
+
+
+def _strings(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise DataError(f'{where}: expected a list of strings as "{key}", found {found!r:.60}')
+    return tuple(found)
+
+
+def _json_labels(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Of "labels", "label" or "intent": one, a list, or none."""
+    found: object = next(
+        (data[key] for key in ("labels", "label", "intent") if data.get(key) is not None), []
+    )
+    labels = found if isinstance(found, list) else [found]
+    if not all(isinstance(label, str | int | float) for label in labels):
+        raise DataError(f"{where}: expected a label or a list of them, found {found!r:.60}")
+    return tuple(str(label) for label in labels)
 
 
 def _slot_tags(tokens: tuple[str, ...], slots: Mapping[str, Any], where: str) -> list[str]:

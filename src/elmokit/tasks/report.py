@@ -45,7 +45,7 @@ def write_errors(
         decided = _said(example.tokens, decision.tags, decision.labels, scheme)
         if right != decided:
             rows.append((example.where, " ".join(example.tokens), right, decided))
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(
             file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, escapechar="\\"
         )

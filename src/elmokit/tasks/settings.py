@@ -48,6 +48,7 @@ class EncoderSettings:
         _between(self, "layer_decay", 0, 1)
         _between(self, "learning_rate", 0, 1)
         _between(self, "mix_penalty", 0, float("inf"))
+        _flag(self, "gradual")
         if self.tune_from is not None:
             _whole(self, "tune_from", 0)
 
@@ -79,6 +80,8 @@ class HeadSettings:
         _whole(self, "rnn_layers", 1)
         _between(self, "dropout", 0, 1)
         _choice(self, "pooling", PoolingChoice)
+        _flag(self, "crf")
+        _flag(self, "multi_label")
         if self.scheme not in SPAN_SCHEMES:
             raise ConfigError(f"scheme must be one of {', '.join(SPAN_SCHEMES)}, found {self.scheme!r}")
 
@@ -117,7 +120,9 @@ class TrainingSettings:
             _whole(self, name, 1)
         _whole(self, "seed", 0)
         _between(self, "learning_rate", 0, 10)
+        _between(self, "weight_decay", 0, float("inf"))
         _between(self, "clip_norm", 0, float("inf"))
+        _flag(self, "class_weights")
         _between(self, "share", 0, 1)
 
     def passes(self, examples: int) -> int:
@@ -190,6 +195,12 @@ def _choice(settings: object, name: str, choices: Any) -> None:  # noqa: ANN401 
     value = getattr(settings, name)
     if value not in get_args(choices):
         raise ConfigError(f"{name} must be one of {', '.join(get_args(choices))}, found {value!r}")
+
+
+def _flag(settings: object, name: str) -> None:
+    value = getattr(settings, name)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be true or false, found {value!r}")
 
 
 def _whole(settings: object, name: str, least: int) -> None:

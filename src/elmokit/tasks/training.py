@@ -103,7 +103,8 @@ def train(
         spec = choose_tokenizer(tokenizer, encoders)
         data = read_data(source, task, cut=make_word_cutter(spec), dev=dev, format=format)
         config, data = make_config(task, data, settings, spec, allow_unseen=allow_unseen)
-        purpose = {"config": config.to_dict(), "encoder": encoder, "data": data.fingerprint()}
+        opened = [(one.spec, one.fingerprint()) for one in encoders]
+        purpose = {"config": config.to_dict(), "encoders": opened, "data": data.fingerprint()}
         checkpoint = Checkpoint.open(folder, purpose, resume=resume)
         model = None
         try:
@@ -190,9 +191,10 @@ def _interrupted(
 ) -> KeyboardInterrupt:
     """Save the best so far, and say so."""
     if model is None or not checkpoint.history:
+        option = "--overwrite" if (folder / "config.json").exists() else "--resume"
         return KeyboardInterrupt(
-            "interrupted before the end of the first epoch; the same command with --resume starts again with "
-            "the vectors that are computed already"
+            f"interrupted before the end of the first epoch; the same command with {option} starts again, "
+            "with the vectors that are computed already"
         )
     model.load_state_dict(checkpoint.best)
     model.save(folder, self_contained=self_contained)
