@@ -19,7 +19,7 @@ from torch import Tensor
 
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
-from elmokit.model import BiLM, InferenceBiLM, ScalarMix
+from elmokit.model import BiLM, InferenceBiLM, ScalarMix, WordConfig
 from elmokit.model.carried import CarriedState
 from elmokit.model.device import find_device
 from elmokit.model.inference import Batch
@@ -52,8 +52,6 @@ def load(
         tokenizer: instead of the model's own: a spec, or "name" or "name:language".
         batch_tokens: about how many tokens go through the network at once.
     """
-    if isinstance(tokenizer, str):
-        tokenizer = TokenizerSpec.parse(tokenizer)
     return Embedder(
         load_model(path, weights),
         precision=precision,
@@ -86,7 +84,7 @@ class Embedder:
         precision: str = "float32",
         device: str = "cpu",
         stateful: bool = False,
-        tokenizer: TokenizerSpec | None = None,
+        tokenizer: TokenizerSpec | str | None = None,
         mix: ScalarMix | None = None,
         batch_tokens: int = 8192,
     ) -> None:
@@ -96,6 +94,8 @@ class Embedder:
         self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
         self.model: BiLM = bundle.model.to(self.device).eval()
+        if isinstance(tokenizer, str):
+            tokenizer = TokenizerSpec.parse(tokenizer)
         self.tokenizer_spec = tokenizer or bundle.tokenizer
         self.mix = (mix or ScalarMix.average(self.model.num_outputs)).to(self.device).eval()
         if len(self.mix.coefficients()) != self.model.num_outputs:
@@ -109,6 +109,7 @@ class Embedder:
             make_tokenizer(self.tokenizer_spec),
             self.model.config,
             recorded=tokenizer is not None or bundle.tokenizer != UNRECORDED,
+            words=bundle.vocabulary if isinstance(self.model.config.encoder, WordConfig) else None,
         )
         self._carried = CarriedState()
 
@@ -217,15 +218,17 @@ class Embedder:
         start = 0
         for prepared in batch:
             end = start + prepared.length - 1
+            tokens = [token.text for token in prepared.tokens]
             yield Sentence(
                 text=prepared.text,
-                tokens=[token.text for token in prepared.tokens],
+                tokens=tokens,
                 offsets=[(token.start, token.end) for token in prepared.tokens],
                 # Copies: a view of one sentence would keep its whole batch in memory.
                 layers=np.ascontiguousarray(layers[:, start + 1 : end]),
                 vectors=np.ascontiguousarray(vectors[start + 1 : end]),
                 boundaries=np.ascontiguousarray(layers[:, [start, end]]),
-                cut=self._reader.cut([token.text for token in prepared.tokens]),
+                cut=self._reader.cut(tokens),
+                unknown=self._reader.unknown(tokens),
             )
             start = end + 1
 

@@ -64,7 +64,7 @@ def nearest_uses(
 
     Raises:
         ConfigError: There is no such layer, or `source` would have to be read twice and is standard input.
-        DataError: The query or the text does not have the word.
+        DataError: The query does not have the word, or without one the text.
 
     Example:
         >>> nearest_uses(elmokit.load("en"), "news.txt", "play", query="She wrote a play.")  # doctest: +SKIP

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
-from elmokit.text import Token, Tokenizer, is_cut, tokens_from_list
+from elmokit.text import Token, Tokenizer, Vocabulary, is_cut, tokens_from_list
 
 logger = logging.getLogger(__name__)
 
@@ -25,9 +25,19 @@ class Reader:
         tokenize: cuts running text.
         config: of the model.
         recorded: whether the model's files, or the user, say which tokenizer that is.
+        words: the words of a model that has a vector for each and none for others.
     """
 
-    def __init__(self, tokenize: Tokenizer, config: BiLMConfig, *, recorded: bool) -> None:
+    def __init__(
+        self,
+        tokenize: Tokenizer,
+        config: BiLMConfig,
+        *,
+        recorded: bool,
+        words: Vocabulary | None = None,
+    ) -> None:
+        self._words = words
+        self._warned_of_unknown = False
         self._tokenize = tokenize
         encoder = config.encoder
         self._in_bytes = isinstance(encoder, CharCNNConfig)
@@ -53,6 +63,21 @@ class Reader:
                 "(Said once.)"
             )
         return self._tokenize(text)
+
+    def unknown(self, tokens: Sequence[str]) -> list[int]:
+        """Positions of the tokens that a model of words does not know, all of which have one vector."""
+        if self._words is None:
+            return []
+        unknown = [i for i, token in enumerate(tokens) if token not in self._words]
+        if unknown and not self._warned_of_unknown:
+            self._warned_of_unknown = True
+            logger.warning(
+                "token %.60r is not among the %d that the model knows: all unknown ones have one vector. "
+                "Pass running text, to have it cut as the model's own was. (Said once.)",
+                tokens[unknown[0]],
+                len(self._words),
+            )
+        return unknown
 
     def cut(self, tokens: Sequence[str]) -> list[int]:
         """Positions of the tokens that are longer than the model reads."""

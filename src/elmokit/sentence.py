@@ -1,7 +1,7 @@
 """The result of embedding: one sentence, its tokens and their vectors."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, SupportsIndex, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ class Sentence:
         vectors: (T, 2P) the mix of the layers.
         boundaries: (L+1, 2, 2P) the layers of `<S>` and `</S>`.
         cut: positions of the tokens that are too long for the model to read to their end.
+        unknown: positions of the tokens that a model of words, not of characters, does not know.
     """
 
     text: str
@@ -35,13 +36,14 @@ class Sentence:
     vectors: Floats
     boundaries: Floats
     cut: list[int]
+    unknown: list[int]
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, which: str | int) -> Floats:
+    def __getitem__(self, which: str | SupportsIndex | slice) -> Floats:
         """The vector of a token, by position or by its text where that stands only once."""
-        if isinstance(which, int):
+        if not isinstance(which, str):
             by_position: Floats = self.vectors[which]
             return by_position
         places = [i for i, token in enumerate(self.tokens) if token == which]

@@ -1,3 +1,5 @@
+import json
+
 import h5py
 import numpy as np
 
@@ -31,3 +33,12 @@ def test_existing_folder(run, model):
     refused = run("convert", model, model)
     assert refused.exit_code == 1
     assert "exists already" in refused.stderr
+
+
+def test_what_the_hdf5_layout_cannot_hold_is_told(run, model, tmp_path, caplog):
+    assert run("convert", model, tmp_path / "native").exit_code == 0
+    config = json.loads((tmp_path / "native" / "config.json").read_text())
+    config["tokenizer"] |= {"language": "en", "lowercase": True}
+    (tmp_path / "native" / "config.json").write_text(json.dumps(config))
+    assert run("convert", tmp_path / "native", tmp_path / "hdf5", "--format", "hdf5").exit_code == 0
+    assert "pass tokenizer='rules:en' where the model is used, and text in lower case" in caplog.text

@@ -38,6 +38,21 @@ def test_perplexity_for_machines(run, model, text, tmp_path):
     assert [line.split("\t")[0] for line in scores.read_text().splitlines()] == ["sentence", "1", "3"]
 
 
+def test_scores_replace_a_file_only_when_they_are_whole(run, model, text, tmp_path):
+    scores = tmp_path / "scores.tsv"
+    scores.write_text("precious")
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"The cat\n\xff\n")
+    assert run("perplexity", model, bad, "--sentences", scores).exit_code == 1
+    assert scores.read_text() == "precious"
+    before = text.read_bytes()
+    refused = run("perplexity", model, text, "--sentences", text)
+    assert refused.exit_code == 1
+    assert "is the text itself" in refused.stderr
+    assert text.read_bytes() == before
+    assert not list(tmp_path.glob("*.part"))
+
+
 def test_perplexity_of_standard_input_that_is_split(run, model):
     arguments = ("perplexity", model, "-", "--split", "--language", "en", "--tokenizer", "rules:en", "--json")
     assert json.loads(run(*arguments, input="The cat sat. The bank\nis closed.").stdout)["sentences"] == 2
@@ -50,6 +65,17 @@ def test_score_shows_each_word_and_marks(run, model):
     assert "?" in zebra
     assert "sentence" in shown
     assert "log-probability -" in shown
+
+
+def test_score_of_a_long_sentence(run, model):
+    found = json.loads(
+        run("score", "cat " * 100, "--model", model, "--tokenizer", "rules:en", "--json").stdout
+    )
+    assert len(found["tokens"]) == 100
+
+
+def test_score_of_a_file_that_is_not_there(run, model):
+    assert "no file is named nowhere.txt" in run("score", "nowhere.txt", "--model", model).stderr
 
 
 def test_score_of_a_file_is_a_line_a_sentence(run, model, text):
@@ -92,6 +118,7 @@ def test_generate(run, model):
         (["fill", "no gap", "--tokens"], 1, "expected [MASK] in the sentence, found none: 'no gap'"),
         (["generate", "--top-p", "0"], 2, "is not in the range 0<x<=1"),
         (["generate", "--temperature", "-1"], 2, "is not in the range x>=0"),
+        (["generate", "--seed", "9" * 20], 2, "is not in the range 0<=x<="),
         (["score", "the", "--tokenizer", "rulse"], 1, "did you mean 'rules'?"),
     ],
 )

@@ -32,6 +32,12 @@ def test_any_word(run, model, text):
     assert len(run("neighbours", model, text, "bank", "--any", "-k", "50").stdout.splitlines()) == 1 + 6 + 5
 
 
+def test_a_text_without_the_word(run, model, tmp_path):
+    (tmp_path / "other.txt").write_text("nothing of the kind\n")
+    shown = run("neighbours", model, tmp_path / "other.txt", "play", "--query", "a play")
+    assert "other.txt has no use of 'play' to compare with" in shown.stderr
+
+
 def test_word_that_is_not_there(run, model, text):
     refused = run("neighbours", model, text, "play")
     assert refused.exit_code == 1

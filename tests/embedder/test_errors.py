@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -52,6 +53,25 @@ def test_cut_tokens_are_reported_once(caplog):
 def test_words_of_a_word_model_are_never_cut():
     elmo = Embedder(tiny_bundle(tiny_model(tiny_config(words=len(WORDS))), vocabulary=True))
     assert elmo.embed("a" * 100).cut == []
+
+
+def test_words_that_a_word_model_does_not_know_are_reported_once(caplog):
+    elmo = Embedder(tiny_bundle(tiny_model(tiny_config(words=len(WORDS))), vocabulary=True))
+    found = elmo.embed([[WORDS[-1], "zebra"], ["quagga"], [WORDS[-1]]])
+    assert [sentence.unknown for sentence in found] == [[1], [0], []]
+    (record,) = caplog.records
+    assert f"token 'zebra' is not among the {len(WORDS)} that the model knows" in record.getMessage()
+    assert Embedder(tiny_bundle()).embed("zebra").unknown == []  # a model of characters knows all words
+
+
+def test_tokens_by_numpy_positions_and_slices():
+    sentence = Embedder(tiny_bundle()).embed("a b c")
+    np.testing.assert_array_equal(sentence[np.int64(1)], sentence["b"])
+    np.testing.assert_array_equal(sentence[1:], sentence.vectors[1:])
+
+
+def test_a_tokenizer_by_its_name():
+    assert Embedder(tiny_bundle(), tokenizer="characters:zh").embed("银行").tokens == ["银", "行"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from elmokit import ConfigError, ElmoError, ModelFileError
+from elmokit.formats import load as load_module
 from elmokit.formats import load_model
 from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_options, write_folder, write_hdf5
 
@@ -340,3 +341,33 @@ def test_huge_sizes_that_the_weights_do_not_have(folder):
     refuses(
         "weights and options do not fit: char_embed is [261, 4], the options ask for [261, 10000000]", folder
     )
+
+
+def test_a_file_beside_the_model_that_cannot_be_read(tmp_path, monkeypatch):
+    folder = write_folder(tmp_path / "model")
+    (folder / "private.key").write_text("secret")
+    is_kind = load_module.file_kind
+
+    def closed(path):
+        if path.name == "private.key":
+            raise ModelFileError(f"{path}: cannot be read (Permission denied)")
+        return is_kind(path)
+
+    monkeypatch.setattr(load_module, "file_kind", closed)
+    load_model(folder)
+    (folder / "lm_weights.hdf5").unlink()
+    with pytest.raises(ModelFileError, match=r"private\.key: cannot be read"):
+        load_model(folder)
+
+
+def test_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
+    folder = write_folder(tmp_path / "model")
+
+    def closed(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(load_module, "_survey", closed)
+    with pytest.raises(ModelFileError, match=r"model: cannot be read \(Permission denied\)"):
+        load_model(folder)
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_model(folder / "options.json", "w" * 400)

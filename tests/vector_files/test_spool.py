@@ -163,6 +163,21 @@ def test_a_shortened_part_is_noticed(tmp_path):
         resume(target)
 
 
+@pytest.mark.parametrize("name", ["job.json", "000000.jsonl"])
+def test_a_damaged_index_is_noticed(tmp_path, name):
+    target = tmp_path / "v.h5"
+    (leave_interrupted(target) / name).write_text('{"text": ')
+    with pytest.raises(DataError, match=r"is no JSON .* begin anew with overwrite=True \(--overwrite\)"):
+        Spool(target, LAYOUT, SETTINGS, resume=True)
+
+
+def test_a_file_where_the_folder_should_be(tmp_path):
+    (tmp_path / "v.npz.part").write_text("half a download")
+    for way in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(DataError, match=r"v\.npz\.part stands in the way and is no folder of elmokit"):
+            Spool(tmp_path / "v.npz", LAYOUT, SETTINGS, **way)
+
+
 def test_a_folder_of_someone_else_is_left_alone(tmp_path):
     folder = tmp_path / "v.h5.part"
     folder.mkdir()

@@ -101,6 +101,10 @@ def embed(
     if quiet:
         return
     if report is None:
-        click.echo(f"{target} is finished; nothing to do", err=True)
+        click.echo(
+            f"{target} is there already, and nothing is left of a run to go on with: nothing was done. "
+            "(It was not compared with this text and model; --overwrite makes it anew.)",
+            err=True,
+        )
         return
     click.echo(f"{target}: {report}", err=True)

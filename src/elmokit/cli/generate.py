@@ -31,7 +31,9 @@ import click
     help="Stop here if the sentence has no end.",
 )
 @click.option(
-    "--seed", type=int, help="The same seed gives the same sentences.  [default: another each time]"
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    help="The same seed gives the same sentences.  [default: another each time]",
 )
 @click.option("--tokens", is_flag=True, help="PROMPT is tokens between blanks, to be taken as they are.")
 @click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer, not the one of the model.")

@@ -41,6 +41,8 @@ def neighbours(
 
     embedder = elmokit.load(model, weights=weights)
     asked, nearest = nearest_uses(embedder, text, word, query=query, k=k, layer=layer, any_word=any_word)
+    if not nearest:
+        click.echo(f"{text} has no {'word' if any_word else f'use of {word!r}'} to compare with", err=True)
     for use in (asked, *nearest):
         click.echo(json.dumps(asdict(use), ensure_ascii=False) if as_json else _shown(use))
 

@@ -1,6 +1,7 @@
 """`elmokit score`: how likely a sentence is, and which of its words are surprising."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -37,6 +38,8 @@ def score(
 
     from_file = text == "-" or is_file(text)
     language_model = LanguageModel.load(model, weights, tokenizer=tokenizer)
+    if not from_file and not text.strip().count(" ") and Path(text).suffix:
+        click.echo(f"no file is named {text}: it is scored as a sentence", err=True)
     one = text.split() if tokens else text
     for found in language_model.stream(read_texts(text, tokens=tokens) if from_file else [one]):
         if as_json:

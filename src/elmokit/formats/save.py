@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import bilm_hdf5, native
 from elmokit.formats.bundle import ModelBundle
+from elmokit.formats.load import UNRECORDED
 from elmokit.formats.native import StoredType
 from elmokit.formats.options import options_from_config
 
@@ -84,6 +85,12 @@ def _write_hdf5(bundle: ModelBundle, folder: Path) -> None:
     bilm_hdf5.write_weights(bundle.model, folder / "weights.hdf5")
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
+    if bundle.tokenizer != UNRECORDED:
+        logger.warning(
+            "the HDF5 layout has no place for the tokenizer: pass tokenizer='%s' where the model is used%s",
+            ":".join(filter(None, (bundle.tokenizer.name, bundle.tokenizer.language))),
+            ", and text in lower case" if bundle.tokenizer.lowercase else "",
+        )
     softmax = None if bundle.softmax is None else bundle.softmax.read()
     if softmax is not None and softmax.cutoffs:
         logger.warning(

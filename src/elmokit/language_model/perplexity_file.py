@@ -1,6 +1,7 @@
 """The perplexity of a file, and on request the score of each of its sentences."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -39,20 +40,29 @@ def perplexity_file(
         ConfigError: `split` and `tokens` exclude each other, or the language is not known.
         DataError: the text cannot be read or has no words, or the file cannot be written.
     """
+    if sentences is not None and str(source) != "-" and Path(sentences).resolve() == Path(source).resolve():
+        raise DataError(f"{sentences} is the text itself; choose another file for its scores")
     language = split_language(split, model.language, tokens=tokens)
     texts = read_texts(source, tokens=tokens, split=language)
     with progress_bar(source, shown=progress) as advance:
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)
+        target = Path(sentences)
+        aside = target.with_name(f"{target.name}.part")  # what is there stays until this is whole
         try:
-            with Path(sentences).open("w", encoding="utf-8") as file:
+            with aside.open("w", encoding="utf-8") as file:
                 file.write("\t".join(_COLUMNS) + "\n")
-                return Perplexity.of(_written(scores, file))
+                found = Perplexity.of(_written(scores, file))
+            aside.replace(target)
+            return found
         except OSError as error:
             raise DataError(
                 f"{sentences}: cannot be written ({error.strerror}); choose a file you may write"
             ) from error
+        finally:
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
 
 
 def _watched(scores: Iterator[SentenceScore], advance: Advance) -> Iterator[SentenceScore]:

@@ -50,11 +50,17 @@ def supported(device: str = "cpu") -> list[Precision]:
     if device != "cpu":
         return ["float32", "bfloat16"]
     found: list[Precision] = ["float32"]
-    if platform.machine().lower() in ("x86_64", "amd64") and torch.cpu._is_avx2_supported():
+    if platform.machine().lower() in ("x86_64", "amd64") and _cpu_has("avx2"):
         found.append("int8")
-    if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
+    if _cpu_has("avx512_bf16") or _cpu_has("amx_tile"):
         found.append("bfloat16")
     return found
+
+
+def _cpu_has(name: str) -> bool:
+    """Whether torch says so: some versions do not know some names."""
+    ask = getattr(torch.cpu, f"_is_{name}_supported", None)
+    return ask is not None and bool(ask())
 
 
 def resolve(name: str, device: str = "cpu") -> Precision:

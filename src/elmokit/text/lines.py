@@ -91,7 +91,8 @@ def _decode(line: bytes, *, name: str, number: int, position: int) -> str:
         line = line.removeprefix(_UTF8_BOM)
     if b"\0" in line:
         raise DataError(
-            f"{where}: found a NUL byte, so this is no UTF-8 text; pass a text file, plain or compressed"
+            f"{where}: found a NUL byte, so this is no UTF-8 text; pass a text file, plain or compressed by "
+            "gzip, xz or Zstandard"
         )
     try:
         text = line.decode("utf-8")

@@ -94,21 +94,18 @@ class Spool:
         for part in self._parts():
             with part.open(encoding="utf-8") as lines:
                 for line in lines:
-                    yield json.loads(line)["text"]
+                    yield self._read(line)["text"]
 
     def rows(self) -> Iterator[Row]:
         """Give the rows of the finished parts, in order."""
         for part in self._parts():
             with part.open(encoding="utf-8") as lines, part.with_suffix(".vectors").open("rb") as vectors:
                 for line in lines:
-                    row = json.loads(line)
+                    row = self._read(line)
                     count = self._layout.num_values(len(row["tokens"]))
                     values = np.fromfile(vectors, np.dtype(self._layout.dtype), count)
                     if values.size < count:
-                        raise DataError(
-                            f"{vectors.name} is shorter than its index says; the spool is damaged: "
-                            "begin anew with overwrite=True (--overwrite)"
-                        )
+                        raise self._damaged(f"{vectors.name} is shorter than its index says")
                     row["offsets"] = [(start, end) for start, end in row["offsets"]]
                     yield Row(**row, vectors=values.reshape(self._layout.shape))
 
@@ -200,7 +197,7 @@ class Spool:
         draft.replace(self._path("job.json"))
 
     def _check_job(self, job: Mapping[str, Any]) -> None:
-        before = json.loads(self._path("job.json").read_text(encoding="utf-8"))
+        before = self._read(self._path("job.json").read_text(encoding="utf-8"))
         now = json.loads(json.dumps(job))
         differ = [key for key in {**before, **now} if before.get(key) != now.get(key)]
         if differ:
@@ -209,6 +206,17 @@ class Spool:
                 f"{self.folder} was begun with other settings: {told}. "
                 "Use the same settings, or begin anew with overwrite=True (--overwrite)"
             )
+
+    def _read(self, text: str) -> dict[str, Any]:
+        """A JSON object of ours."""
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise self._damaged(f"{self.folder} holds what is no JSON ({error})") from error
+        return found
+
+    def _damaged(self, what: str) -> DataError:
+        return DataError(f"{what}; the spool is damaged: begin anew with overwrite=True (--overwrite)")
 
     @contextlib.contextmanager
     def _write_errors(self) -> Iterator[None]:
@@ -234,6 +242,10 @@ def _check_target(target: Path, folder: Path, *, resume: bool, overwrite: bool) 
         )
     if target.is_dir():
         raise DataError(f"{target} is a folder; name a file in it")
+    if folder.exists() and not folder.is_dir():
+        raise DataError(
+            f"{folder} stands in the way and is no folder of elmokit; move it, or choose another name"
+        )
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
     if resume or overwrite:
