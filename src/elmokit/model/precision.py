@@ -196,7 +196,7 @@ class _Int8:
             warnings.filterwarnings("ignore", "torch.quantize_per_tensor")
             quantised = torch.quantize_per_channel(weight.contiguous(), scale, zero, 0, torch.qint8)
         self._packed = torch.ops.quantized.linear_prepack(quantised, None)
-        self._seven_bits = not torch.cpu._is_vnni_supported()
+        self._seven_bits = not _cpu_has("vnni")
         self._bias = bias
         self._one = torch.ones(()) if bound is not None else None
         self._range = torch.zeros(1, weight.shape[1])
