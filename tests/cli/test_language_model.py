@@ -1,6 +1,8 @@
 """`elmokit perplexity`, `score`, `fill` and `generate`."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +52,15 @@ def test_scores_replace_a_file_only_when_they_are_whole(run, model, text, tmp_pa
     assert refused.exit_code == 1
     assert "is the text itself" in refused.stderr
     assert text.read_bytes() == before
-    assert not list(tmp_path.glob("*.part"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "scores.tsv", "text.txt"]
+    link = tmp_path / "link.tsv"
+    link.symlink_to(scores)
+    assert run("perplexity", model, text, "--sentences", link).exit_code == 0
+    assert link.is_symlink()
+    assert scores.read_text().startswith("sentence\t")
+    assert run("perplexity", model, text, "--sentences", tmp_path).exit_code == 1  # a folder
+    assert run("perplexity", model, text, "--sentences", os.devnull).exit_code == 0
+    assert not Path(os.devnull).is_file()
 
 
 def test_perplexity_of_standard_input_that_is_split(run, model):

@@ -153,11 +153,16 @@ def test_compare(run, data, tmp_path):
         assert "an encoder that has changed" in refused.stderr
 
 
-def test_a_run_that_dies_is_told_of(tmp_path):
-    with pytest.raises(
-        elmokit.ElmoError, match=r"the training of out died \(exit code 1\), perhaps for want"
-    ):
+def test_a_run_that_dies_is_told_of(monkeypatch):
+    with pytest.raises(elmokit.ElmoError, match=r"the training of out failed: KeyError: 'settings'"):
         comparison._in_own_process({"out": "out"})  # which lacks all else
+    monkeypatch.setattr(comparison, "_run_child", _killed)
+    with pytest.raises(elmokit.ElmoError, match=r"was killed \(exit code -9\), perhaps for want of memory"):
+        comparison._in_own_process({"out": "out"})
+
+
+def _killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

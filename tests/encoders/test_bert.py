@@ -110,6 +110,14 @@ def test_fingerprint_follows_settings_and_tokenizer(folder, tmp_path):
     assert open_encoder(f"bert:{cased}").fingerprint() != first
 
 
+def test_fingerprint_without_a_pooler(folder, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    shutil.copytree(folder, tmp_path / "lm")
+    config = transformers.BertConfig.from_pretrained(folder)
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "lm")
+    assert len({open_encoder(f"bert:{tmp_path / 'lm'}").fingerprint() for _ in range(2)}) == 1
+
+
 def test_half_precision_is_read_as_float32(folder, tmp_path):
     encoder = saved_as(folder, tmp_path / "half", lambda model, _: model.bfloat16())
     assert encoder.encode(SENTENCES)[0].dtype == torch.float32

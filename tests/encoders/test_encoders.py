@@ -16,6 +16,7 @@ from elmokit.encoders import (
     open_encoder,
     open_encoders,
 )
+from tests import many_langs
 from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder
 
 SENTENCES = [["the", "cat", "sat"], [], ["né"], ["the", "bank", "of", "the", "river", "."]]
@@ -122,6 +123,11 @@ def test_fingerprint_follows_the_words_of_a_table(tmp_path):
 
     swapped = (*WORDS[:-2], WORDS[-1], WORDS[-2])
     assert of("a", WORDS) == of("b", WORDS) != of("c", swapped)
+
+
+def test_fingerprint_of_a_model_with_lexicons(tmp_path):
+    folder = many_langs.write_folder(tmp_path / "model")
+    assert len({ElmoEncoder.open(str(folder)).fingerprint() for _ in range(2)}) == 1
 
 
 def test_specs(vectors, tmp_path):

@@ -273,7 +273,7 @@ def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
     (text / "text.txt").write_text("\n".join(lines), encoding="utf-8")
     assert invoke(*command(text, "--tokens", "200", "--lowercase")).exit_code == 0
     given = command(text, "--tokens", "200", "--from", str(text / "model"), out="further")
-    left_out = ("--min-count", "1", "--workers", "--language", "en")
+    left_out = ("--min-count", "1", "--workers")
     result = invoke(*(word for word in given if word not in left_out))
     assert result.exit_code == 0, result.output
     assert elmokit.load(text / "further").tokenizer_spec.lowercase
@@ -371,9 +371,9 @@ def test_a_prepared_corpus_is_taken_as_it_is(text):
     assert prepared.exit_code == 0, prepared.output
     given = ["pretrain", str(text / "corpus"), "--recipe", str(text / "recipe.toml"), "--tokens", "200"]
     assert invoke(*given, "--out", str(text / "model"), "--quiet").exit_code == 0
-    refused = invoke(*given, "--out", str(text / "other"), "--lowercase", "--max-vocab", "9")
+    refused = invoke(*given, "--out", str(text / "other"), "--lowercase", "--heldout-share", "0")
     assert refused.exit_code == 2
-    assert "is prepared already; leave out --lowercase, --max-vocab" in " ".join(refused.output.split())
+    assert "is prepared already; leave out --lowercase, --heldout-share" in " ".join(refused.output.split())
     assert len(elmokit.load(text / "model").bundle.vocabulary) == len(
         PreparedCorpus(text / "corpus").vocabulary
     )

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -143,19 +145,20 @@ def test_what_a_killed_run_was_writing_is_removed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["step-000000010.pt"]
 
 
-def test_a_folder_that_cannot_be_written_is_told(corpus, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot be written \(.*there is none before it"):
         Checkpoints(tmp_path / "file" / "checkpoints").save(10, {})
 
-    def full(*_):
+
+def test_a_full_disk_is_told_of_by_the_metrics(tmp_path, monkeypatch):
+    def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Metrics, "write", full)
-    with pytest.raises(DataError, match=r"No space left on device.*go on with --resume"):
-        make_trainer(corpus, tmp_path / "run").run(lambda _: None)
-    monkeypatch.undo()
-    assert make_trainer(corpus, tmp_path / "run").run(lambda _: None)
+    with closing(Metrics(tmp_path, 0)) as metrics, monkeypatch.context() as disk:
+        disk.setattr(metrics, "_file", SimpleNamespace(write=full))
+        with pytest.raises(DataError, match=r"No space left on device.*go on with --resume"):
+            metrics.write({"step": 10})
 
 
 def test_metrics_after_the_checkpoint_are_forgotten(tmp_path):

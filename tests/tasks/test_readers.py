@@ -42,6 +42,7 @@ CASES = [
     ("classifier", "a.jsonl", '{"text": "a", "label": ["x"]}\n{"text": "b", "labels": "pos"}\n'
      '{"text": "c", "labels": []}\n{"text": "d", "label": null}',
      [("a", "", "x"), ("b", "", "pos"), ("c", "", ""), ("d", "", "")]),
+    ("classifier", "a.jsonl", '{"text": "a", "label": "x", "tags": "of something else"}', [("a", "", "x")]),
     ("tagger", "a.jsonl", '{"tokens": ["a", "b"], "tags": ["O", "B-X"]}\n', [("a b", "O B-X", "")]),
     ("intent", "a.jsonl", '{"text": "go to New York", "intent": "GO", "slots": {"city": "New York"}}\n',
      [("go to New York", "O O B-city I-city", "GO")]),
@@ -148,7 +149,6 @@ def sentences(*rows):
         (["B-X E-X O", "S-X"], "BIOES"),
         (["B-X M-X E-X O", "S-X"], "BMES"),
         (["NOUN VERB"], "plain"),
-        (["N O V", "O"], "plain"),  # interjections of some sets of parts of speech
         (["B-STREET I-STREET B-CITY"], "BIO"),  # every token is in a span
         (["B-NN E-NN S-VV"], "BIOES"),
         (["O O"], "BIO"),
@@ -157,6 +157,13 @@ def sentences(*rows):
 def test_schemes_are_told_by_the_data(rows, scheme):
     assert scheme_of(sentences(*rows)) == scheme
     assert scheme_of(sentences(*rows), scheme) == scheme
+
+
+def test_parts_of_speech_that_have_an_o_among_them(caplog):
+    assert scheme_of(sentences("N O V", "O")) == "plain"
+    assert "no tag has the form of B-PER, so these are no spans" in caplog.text
+    with pytest.raises(elmokit.DataError, match="tag 'B' is of no scheme"):
+        scheme_of(sentences("B I O"))
 
 
 def test_schemes_mixed_up():

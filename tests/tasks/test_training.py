@@ -209,6 +209,12 @@ def test_several_labels(tmp_path, quick):
     with pytest.raises(elmokit.DataError, match="line 2: found the labels a, b, expected one"):
         train("classifier", tmp_path, encoder="chars", out=tmp_path / "one", settings=quick)
     settings = quick.changed(["head.multi_label=true", "head.pooling=max", "training.class_weights=true"])
+    (tmp_path / "none.tsv").write_text("\tnothing\n\tno\n")
+    with pytest.raises(elmokit.DataError, match="neither this nor any other training text has a label"):
+        train(
+            "classifier", tmp_path / "none.tsv", dev=tmp_path / "none.tsv", encoder="chars",
+            out=tmp_path / "none", settings=settings,
+        )  # fmt: skip
     found = train("classifier", tmp_path, encoder="chars", out=tmp_path / "out", settings=settings)
     assert (found.scores.main, found.scores.value) == ("micro_f1", 1.0)
     model = Classifier.load(tmp_path / "out", device="auto")

@@ -164,10 +164,11 @@ def test_a_shortened_part_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["job.json", "000000.jsonl"])
-def test_a_damaged_index_is_noticed(tmp_path, name):
+@pytest.mark.parametrize("content", [b'{"text": ', b"5", b"\xff\xfe"])
+def test_a_damaged_index_is_noticed(tmp_path, name, content):
     target = tmp_path / "v.h5"
-    (leave_interrupted(target) / name).write_text('{"text": ')
-    with pytest.raises(DataError, match=r"is no JSON .* begin anew with overwrite=True \(--overwrite\)"):
+    (leave_interrupted(target) / name).write_bytes(content)
+    with pytest.raises(DataError, match=r"is no JSON.* begin anew with overwrite=True \(--overwrite\)"):
         Spool(target, LAYOUT, SETTINGS, resume=True)
 
 

@@ -47,7 +47,8 @@ def corpus_options(command: Command) -> Command:
 
 def refuse_corpus_options(options: Mapping[str, Any], corpus: str) -> None:
     """Say which of them cannot be for a corpus that is prepared already."""
-    given = [f"--{name.replace('_', '-')}" for name in _NAMES if options[name]]
+    said = [name for name in _NAMES if not any(options[name] is nothing for nothing in (None, False, ()))]
+    given = [f"--{name.replace('_', '-')}" for name in said]
     if given:
         raise click.UsageError(
             f"{corpus} is prepared already; leave out {', '.join(given)}, or prepare the text anew with it"

@@ -111,12 +111,13 @@ def _corpus_settings(
     if len(sources) == 1 and Path(sources[0], "corpus.json").exists():
         refuse_corpus_options(options, sources[0])
         return None
-    if start is not None and not options["language"] and not options["tokenizer"]:
+    if start is not None:
         from elmokit.formats import load_model
 
         spec = load_model(start).tokenizer
-        lowercase = options["lowercase"] or spec.lowercase
-        options |= {"tokenizer": spec.name, "language": spec.language, "lowercase": lowercase}
+        options = {**options, "lowercase": options["lowercase"] or spec.lowercase}
+        if not options["language"] and not options["tokenizer"]:
+            options |= {"tokenizer": spec.name, "language": spec.language}
     return read_settings(options)
 
 

@@ -79,8 +79,9 @@ def fingerprint_of(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()[:32]
 
 
-def weight_bytes(module: nn.Module) -> Iterable[bytes]:
-    """Every weight of a module by its name, for `fingerprint_of`."""
+def weight_bytes(module: nn.Module, *, without: str | None = None) -> Iterable[bytes]:
+    """Every weight of a module by its name, but for those of the part `without`, for `fingerprint_of`."""
     for name, tensor in sorted(module.state_dict().items()):
-        yield name.encode()
-        yield tensor.detach().cpu().contiguous().numpy().tobytes()
+        if without is None or not name.startswith(f"{without}."):
+            yield name.encode()
+            yield tensor.detach().cpu().contiguous().numpy().tobytes()

@@ -88,12 +88,13 @@ class BertEncoder:
         """Of the pooling, the tokenizer, the settings and the weights."""
         settings = self.module.model.config.to_dict()
         tokenizer = json.loads(self.module.tokenizer.backend_tokenizer.to_str())
-        for name in ("_name_or_path", "transformers_version", "dtype", "torch_dtype"):  # of the file
+        of_the_file = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
+        for name in of_the_file:
             settings.pop(name, None)
         for name in ("padding", "truncation"):  # of the last call
             tokenizer.pop(name, None)
         known = json.dumps([self.module.pooling, tokenizer, settings], sort_keys=True, default=str).encode()
-        return fingerprint_of(chain([known], weight_bytes(self.module.model)))
+        return fingerprint_of(chain([known], weight_bytes(self.module.model, without="pooler")))
 
     def save(self, folder: Path) -> str:
         """Write model and tokenizer as transformers does."""

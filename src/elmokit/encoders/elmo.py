@@ -57,7 +57,9 @@ class ElmoEncoder:
         known = b""
         if not isinstance(model.config.encoder, CharCNNConfig):
             words = None if bundle.vocabulary is None else bundle.vocabulary.tokens
-            known = repr((words, bundle.lexicon)).encode()
+            lexicon = bundle.lexicon
+            tables = [] if lexicon is None else [lexicon.characters, lexicon.words or {}]
+            known = repr((words, [sorted(table.items()) for table in tables])).encode()
         return fingerprint_of(chain([sizes, known], weight_bytes(model)))
 
     def save(self, folder: Path) -> str:

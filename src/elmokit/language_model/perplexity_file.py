@@ -1,7 +1,8 @@
 """The perplexity of a file, and on request the score of each of its sentences."""
 
+import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -48,21 +49,32 @@ def perplexity_file(
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)
-        target = Path(sentences)
-        aside = target.with_name(f"{target.name}.part")  # what is there stays until this is whole
         try:
-            with aside.open("w", encoding="utf-8") as file:
+            with _replaced_when_whole(Path(sentences)) as file:
                 file.write("\t".join(_COLUMNS) + "\n")
-                found = Perplexity.of(_written(scores, file))
-            aside.replace(target)
-            return found
+                return Perplexity.of(_written(scores, file))
         except OSError as error:
             raise DataError(
                 f"{sentences}: cannot be written ({error.strerror}); choose a file you may write"
             ) from error
-        finally:
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _replaced_when_whole(path: Path) -> Iterator[TextIO]:
+    """A file that takes the place of what is there once it is whole; a pipe is written as it goes."""
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    path = path.resolve()
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    with aside.open("x", encoding="utf-8") as file:
+        try:
+            yield file
+        except BaseException:
+            aside.unlink()
+            raise
+    aside.replace(path)
 
 
 def _watched(scores: Iterator[SentenceScore], advance: Advance) -> Iterator[SentenceScore]:

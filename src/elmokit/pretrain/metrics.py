@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from elmokit.errors import DataError
 
 
 class Metrics:
@@ -22,9 +25,10 @@ class Metrics:
         path = self._folder / "metrics.jsonl"
         kept = [record for record in read_metrics(self._folder) if record["step"] <= resume_at]
         aside = path.with_suffix(".part")
-        aside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-        aside.replace(path)
-        self._file = path.open("a", encoding="utf-8")
+        with self._write_errors():
+            aside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+            aside.replace(path)
+            self._file = path.open("a", encoding="utf-8")
         self._board = _tensorboard(self._folder / "tensorboard", resume_at)
 
     def rewind(self, step: int) -> None:
@@ -34,11 +38,22 @@ class Metrics:
 
     def write(self, record: dict[str, Any]) -> None:
         """Add a record, which has its `step`."""
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
+        with self._write_errors():
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
         if self._board is not None:
             for name, value in _numbers(record):
                 self._board.add_scalar(name, value, record["step"])
+
+    @contextmanager
+    def _write_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f"{self._folder}/metrics.jsonl cannot be written ({error}); make room and go on with "
+                "--resume: the last checkpoint is whole"
+            ) from error
 
     def close(self) -> None:
         """Finish writing."""

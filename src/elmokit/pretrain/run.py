@@ -128,6 +128,7 @@ def _pretrain(
                 say("the model has no softmax: one is fitted first, with the rest left as it is")
                 if not fitting.run(report, stopped):
                     return None
+            del fitting  # and its optimizer's tables with it
         before = _evaluate(run, model, table, corpus) if start is not None and processes.leads else None
         trainer = make_trainer(training, share, frozen=False)
         if not trainer.run(report, stopped):
@@ -180,6 +181,11 @@ def _corpus(run: Run, training: Path, start: ModelBundle | None, processes: Proc
         raise ConfigError(
             f"{corpus.path} was prepared with another vocabulary than that of {run.start}; "
             "prepare it with the model's (--vocabulary vocab.txt), or pass the raw text"
+        )
+    if start is not None and start.tokenizer.lowercase and not corpus.tokenizer.lowercase:
+        raise ConfigError(
+            f"{run.start} was trained on text in lower case, {corpus.path} has its capitals; prepare it with "
+            "--lowercase"
         )
     return corpus
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.corpus import PreparedCorpus
-from elmokit.errors import ConfigError, DataError, TrainingError
+from elmokit.errors import ConfigError, TrainingError
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LayerState
 from elmokit.model.precision import Precision
@@ -178,19 +178,13 @@ class Trainer:
         self.restore()
         if self.position.step == 0:
             self._save()
-        try:
-            with ExitStack() as stack:
-                metrics = None
-                if self._processes.leads:
-                    metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
-                # Between the pair's work there are short operations, for which torch's threads would spin.
-                stack.enter_context(whole_pieces())
-                self._loop(metrics, report, stopped)
-        except OSError as error:
-            raise DataError(
-                f"{self._folder} cannot be written ({error}); make room and go on with --resume: the last "
-                "checkpoint is whole"
-            ) from error
+        with ExitStack() as stack:
+            metrics = None
+            if self._processes.leads:
+                metrics = stack.enter_context(closing(Metrics(self._folder, self.position.step)))
+            # Between the pair's work there are short operations only, for which torch's threads would spin.
+            stack.enter_context(whole_pieces())
+            self._loop(metrics, report, stopped)
         self._save()
         return self.progress >= 1
 

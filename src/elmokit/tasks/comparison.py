@@ -176,7 +176,7 @@ def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
     """Run in a fresh process, so that its memory is its own."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_run_child, args=(sender, arguments))
+    process = context.Process(target=_run_child, args=(sender, arguments), daemon=True)
     process.start()
     sender.close()  # so that the end of the process is the end of what can be received
     try:
@@ -184,8 +184,8 @@ def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
     except EOFError:
         process.join()
         raise ElmoError(
-            f"the training of {arguments['out']} died (exit code {process.exitcode}), perhaps for want of "
-            "memory; go on with --resume when there is more"
+            f"the training of {arguments['out']} was killed (exit code {process.exitcode}), perhaps for want "
+            "of memory; go on with --resume when there is more"
         ) from None
     except BaseException:  # Ctrl-C
         process.terminate()
@@ -203,6 +203,9 @@ def _run_child(sender: Connection, arguments: dict[str, Any]) -> None:
         sender.send(_measure(arguments))
     except ElmoError as error:
         sender.send(str(error))
+    except Exception as error:
+        sender.send(f"the training of {arguments['out']} failed: {type(error).__name__}: {error}")
+        raise  # so that it is shown where it happened
 
 
 def _measure(arguments: dict[str, Any]) -> dict[str, Any]:

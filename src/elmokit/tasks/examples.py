@@ -47,6 +47,12 @@ def scheme_of(examples: Sequence[Example], known: Scheme | None = None) -> Schem
     """
     tagged = [example for example in examples if set(example.tags) - {OUTSIDE}]
     if known == "plain" or (known is None and _without_spans(examples)):
+        if known is None and any(OUTSIDE in example.tags for example in examples):
+            logger.warning(
+                "%s: no tag has the form of B-PER, so these are no spans: each token is labelled by itself, "
+                "and %r is a label as others are",
+                examples[0].where, OUTSIDE,
+            )  # fmt: skip
         return "plain"
     for example in tagged:
         strange = next((tag for tag in example.tags if not has_kind(tag)), None)
@@ -74,10 +80,10 @@ def scheme_of(examples: Sequence[Example], known: Scheme | None = None) -> Schem
 def _without_spans(examples: Sequence[Example]) -> bool:
     """Whether the tags are of no span scheme: none has a kind, or there is no "O" and some have none."""
     tags = {tag for example in examples for tag in example.tags}
-    with_kind = [has_kind(tag) for tag in tags - {OUTSIDE}]
-    if OUTSIDE in tags:
-        return bool(with_kind) and not any(with_kind)
-    return not all(with_kind)
+    others = tags - {OUTSIDE}
+    if OUTSIDE in tags:  # bare letters are spans whose kinds were forgotten
+        return not any(map(has_kind, others)) and not others <= set("BIMES")
+    return not all(map(has_kind, others))
 
 
 def kind_of(tag: str, scheme: Scheme) -> str:

@@ -42,6 +42,8 @@ def make_config(
         config = replace(config, tags=_by_frequency(tag for example in data.train for tag in example.tags))
     if task != "tagger":
         config = replace(config, labels=_by_frequency(label for e in data.train for label in e.labels))
+        if not config.labels:
+            raise DataError(f"{data.train[0].where}: neither this nor any other training text has a label")
         if not settings.head.multi_label:
             expect_one_label([*data.train, *data.dev])
     if not allow_unseen:

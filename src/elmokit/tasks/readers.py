@@ -240,7 +240,7 @@ def _read_jsonl(lines: Numbered, name: str, cut: Cut) -> Iterator[Example]:
         if not isinstance(data, dict) or not ("tokens" in data or isinstance(data.get("text"), str)):
             raise DataError(f'{where}: expected an object with "text" or "tokens", found {line!r:.60}')
         tokens = _strings(data, "tokens", where) if "tokens" in data else tuple(cut(data["text"]))
-        tags = _strings(data, "tags", where)
+        tags = _strings(data, "tags", where) if isinstance(data.get("tags"), list) else ()
         if isinstance(data.get("slots"), dict):
             tags = tuple(_slot_tags(tokens, data["slots"], where))
         yield Example(tokens, tags, _json_labels(data, where), where)

@@ -191,7 +191,8 @@ def _interrupted(
 ) -> KeyboardInterrupt:
     """Save the best so far, and say so."""
     if model is None or not checkpoint.history:
-        option = "--overwrite" if (folder / "config.json").exists() else "--resume"
+        in_the_way = (folder / "config.json", Checkpoint.path(folder))
+        option = "--overwrite" if any(path.exists() for path in in_the_way) else "--resume"
         return KeyboardInterrupt(
             f"interrupted before the end of the first epoch; the same command with {option} starts again, "
             "with the vectors that are computed already"

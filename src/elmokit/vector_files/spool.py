@@ -92,14 +92,14 @@ class Spool:
     def texts(self) -> Iterator[str]:
         """Give the text of each row of the finished parts, in order."""
         for part in self._parts():
-            with part.open(encoding="utf-8") as lines:
+            with part.open("rb") as lines:
                 for line in lines:
                     yield self._read(line)["text"]
 
     def rows(self) -> Iterator[Row]:
         """Give the rows of the finished parts, in order."""
         for part in self._parts():
-            with part.open(encoding="utf-8") as lines, part.with_suffix(".vectors").open("rb") as vectors:
+            with part.open("rb") as lines, part.with_suffix(".vectors").open("rb") as vectors:
                 for line in lines:
                     row = self._read(line)
                     count = self._layout.num_values(len(row["tokens"]))
@@ -197,7 +197,7 @@ class Spool:
         draft.replace(self._path("job.json"))
 
     def _check_job(self, job: Mapping[str, Any]) -> None:
-        before = self._read(self._path("job.json").read_text(encoding="utf-8"))
+        before = self._read(self._path("job.json").read_bytes())
         now = json.loads(json.dumps(job))
         differ = [key for key in {**before, **now} if before.get(key) != now.get(key)]
         if differ:
@@ -207,12 +207,14 @@ class Spool:
                 "Use the same settings, or begin anew with overwrite=True (--overwrite)"
             )
 
-    def _read(self, text: str) -> dict[str, Any]:
+    def _read(self, content: bytes) -> dict[str, Any]:
         """A JSON object of ours."""
         try:
-            found: dict[str, Any] = json.loads(text)
+            found = json.loads(content)
         except ValueError as error:
             raise self._damaged(f"{self.folder} holds what is no JSON ({error})") from error
+        if not isinstance(found, dict):
+            raise self._damaged(f"{self.folder} holds what is no JSON object")
         return found
 
     def _damaged(self, what: str) -> DataError:
