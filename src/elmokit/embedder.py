@@ -7,6 +7,7 @@ A sentence's vectors depend on the sentence alone, unless the embedder was made 
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -93,7 +94,10 @@ class Embedder:
         self.bundle = bundle
         self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
-        self.model: BiLM = bundle.model.to(self.device).eval()
+        model = bundle.model
+        if next(model.parameters()).device.type != self.device.type:  # another may still use it where it is
+            model = deepcopy(model)
+        self.model: BiLM = model.to(self.device).eval()
         if isinstance(tokenizer, str):
             tokenizer = TokenizerSpec.parse(tokenizer)
         self.tokenizer_spec = tokenizer or bundle.tokenizer
@@ -182,9 +186,14 @@ class Embedder:
         tokens = self._reader(text)
         return _Prepared(text if isinstance(text, str) else " ".join(text), tokens)
 
+    def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
+        # The precision is the embedder's own, whatever surrounds the call.
+        with torch.autocast(self.device.type, enabled=False):
+            return self._embed_window(window)
+
     @torch.inference_mode()
     @whole_pieces()
-    def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
+    def _embed_window(self, window: list["_Prepared"]) -> list[Sentence]:
         """Embed sentences by batches of like length and give them back in order."""
         rows_of = list(batches_by_length([prepared.length for prepared in window], self.batch_tokens))
         groups = [[window[row] for row in rows] for rows in rows_of]

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
+from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,9 +31,20 @@ class TypeVectors:
         self._device = device
         self._rows: dict[str, int] = {}
         self._table: Tensor | None = None
+        self._lock = Lock()  # threads that add rows at once would overwrite each other's
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
 
     def __call__(self, tokens: list[str]) -> Tensor:
         """(S, P)."""
+        with self._lock:
+            return self._look_up(tokens)
+
+    def _look_up(self, tokens: list[str]) -> Tensor:
         if self._table is None:  # memory is taken only as rows are written
             self._table = torch.empty(_CACHED_TYPES, self._dim, device=self._device)
         types = dict.fromkeys(tokens)
@@ -64,7 +77,11 @@ def encoder_inputs(
         assert lexicon is not None  # a ModelBundle of such a model has one
         return partial(_lexicon_inputs, lexicon, config.encoder.characters.max_characters)
     assert vocabulary is not None  # a ModelBundle without characters has one
-    return lambda types: (torch.tensor([vocabulary.id(token) for token in types]),)
+    return partial(_word_inputs, vocabulary)
+
+
+def _word_inputs(vocabulary: Vocabulary, types: list[str]) -> tuple[Tensor, ...]:
+    return (torch.tensor([vocabulary.id(token) for token in types]),)
 
 
 def _character_inputs(max_characters: int, types: list[str]) -> tuple[Tensor, ...]:

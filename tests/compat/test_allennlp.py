@@ -47,6 +47,9 @@ def assert_close(a, b):
 
 
 class TestBatchToIds:
+    def test_any_iterable(self):
+        torch.testing.assert_close(batch_to_ids(iter(SENTENCES)), batch_to_ids(SENTENCES))
+
     def test_bytes_are_shifted_by_one_and_positions_without_token_are_zero(self):
         ids = batch_to_ids([["né"], ["a", "<S>"]])
         assert ids.shape == (2, 2, 50)
@@ -393,6 +396,26 @@ class TestStateDict:
         twin = copy.deepcopy(elmo)
         twin.load_state_dict({name: tensor * 0 for name, tensor in twin.state_dict().items()})
         assert elmo(batch_to_ids(SENTENCES))["elmo_representations"][0].any()
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_mixed_precision(files, stateful):
+    elmo = Elmo(*files, 1, requires_grad=True, stateful=stateful)
+    ids = batch_to_ids(SENTENCES)
+    for _ in range(2):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            vectors = elmo(ids)["elmo_representations"][0]
+        vectors.float().sum().backward()
+    assert all(p.grad.isfinite().all() for p in elmo.parameters() if p.grad is not None)
+
+
+def test_a_state_goes_on_from_inference_to_training_and_to_double(files):
+    elmo = Elmo(*files, 1, requires_grad=True, stateful=True)
+    ids = batch_to_ids(SENTENCES)
+    with torch.inference_mode():
+        elmo(ids)
+    elmo(ids)["elmo_representations"][0].sum().backward()
+    elmo.double()(ids)
 
 
 def test_errors_are_ours():

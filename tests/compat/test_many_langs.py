@@ -29,6 +29,8 @@ def test_two_calls_agree(embedder):
     first, second = embedder.sents2elmo(SENTENCES), embedder.sents2elmo(SENTENCES[::-1])[::-1]
     for a, b in zip(first, second, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
+    for a, b in zip(first, embedder.sents2elmo(iter(SENTENCES)), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 def test_misuse(embedder):

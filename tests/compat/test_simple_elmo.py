@@ -67,6 +67,7 @@ def test_nothing_changes_the_numbers_of_a_sentence(model):
     """In the original the first call warms up, batches carry state, and an average depends on the batch."""
     first = model.get_elmo_vectors(SENTENCES, warmup=True)
     np.testing.assert_allclose(model.get_elmo_vectors(SENTENCES, warmup=False), first, atol=1e-6)
+    np.testing.assert_allclose(model.get_elmo_vectors(iter(SENTENCES)), first, atol=1e-6)
     mean = model.get_elmo_vector_average(SENTENCES)
     np.testing.assert_allclose(model.get_elmo_vector_average(SENTENCES[1:2])[0], mean[1], atol=1e-6)
 

@@ -1,6 +1,8 @@
 """What is warned of and what is refused, each with its message."""
 
+import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -68,6 +70,39 @@ def test_tokens_by_numpy_positions_and_slices():
     sentence = Embedder(tiny_bundle()).embed("a b c")
     np.testing.assert_array_equal(sentence[np.int64(1)], sentence["b"])
     np.testing.assert_array_equal(sentence[1:], sentence.vectors[1:])
+
+
+def test_whatever_precision_surrounds_the_call():
+    elmo = Embedder(tiny_bundle())
+    expected = elmo.embed("a b").layers
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        np.testing.assert_array_equal(Embedder(tiny_bundle()).embed("a b").layers, expected)
+
+
+def test_threads_share_an_embedder():
+    texts = [" ".join(f"w{row}-{place}" for place in range(6)) for row in range(300)]
+    elmo, alone = Embedder(tiny_bundle()), Embedder(tiny_bundle())
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(elmo.embed, texts))
+    for text, sentence, again in zip(texts, found, elmo.embed(texts), strict=True):
+        expected = alone.embed(text).layers
+        np.testing.assert_allclose(sentence.layers, expected, atol=1e-6)
+        np.testing.assert_allclose(again.layers, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("words", [None, len(WORDS)])
+@pytest.mark.parametrize("tokenizer", ["whitespace", "characters", "rules:en"])
+def test_pickled(words, tokenizer):
+    bundle = tiny_bundle(tiny_model(tiny_config(words=words)), vocabulary=words is not None)
+    elmo = Embedder(bundle, tokenizer=tokenizer)
+    expected = elmo.embed("the cat").layers
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(elmo)).embed("the cat").layers, expected)
+
+
+def test_the_model_stays_where_its_owner_has_it():
+    bundle = tiny_bundle()
+    Embedder(bundle, device="meta")
+    assert next(bundle.model.parameters()).device.type == "cpu"
 
 
 def test_a_tokenizer_by_its_name():

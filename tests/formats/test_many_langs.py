@@ -131,6 +131,22 @@ def test_the_published_network_need_not_be_in_the_folder(tmp_path):
         load_model(folder)
 
 
+def test_the_network_by_its_path_within_the_folder(tmp_path):
+    folder = write_folder(tmp_path)
+    (folder / "configs").mkdir()
+    (folder / "net.json").rename(folder / "configs" / "net.json")
+    (folder / "config.json").write_text(json.dumps({"config_path": "configs/net.json"}))
+    load_model(folder)
+
+
+def test_a_native_lexicon_may_be_large(folder, tmp_path):
+    bundle = load_model(folder)
+    bundle.lexicon.words |= {f"\u0416{'x' * 90}{number}": 0 for number in range(180_000)}
+    save_model(bundle, tmp_path / "large")
+    assert (tmp_path / "large" / "lexicon.json").stat().st_size > 16 * 2**20
+    assert load_model(tmp_path / "large").lexicon.words == bundle.lexicon.words
+
+
 class Opens:
     """Unpickling it makes a file in the current folder."""
 

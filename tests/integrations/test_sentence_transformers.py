@@ -61,6 +61,10 @@ def test_prompts_and_tokenizer(tmp_path):
     model = sentence_transformer(Elmo(tmp_path / "model", tokenizer="rules:en"))
     np.testing.assert_allclose(model.encode("cat", prompt="the "), model.encode("the cat"), atol=1e-6)
     assert model.encode("can't", output_value="token_embeddings").shape == (2, 6)
+    elmo = Elmo(tmp_path / "model", tokenizer="rules:en")
+    without = SentenceTransformer(modules=[elmo, Pooling(6, include_prompt=False)], device="cpu")
+    tokens = model.encode("the cat", output_value="token_embeddings")
+    np.testing.assert_allclose(without.encode("cat", prompt="the "), tokens[1], atol=1e-6)
 
 
 def test_a_damaged_mix(tmp_path):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from elmokit import Embedder, ModelFileError
+from elmokit import DataError, Embedder, ModelFileError
 from elmokit.formats import load_model
 from elmokit.integrations.storage import from_files, store, to_files
 from tests.tiny import tiny_bundle, tiny_model
@@ -17,6 +17,15 @@ def test_files_there_and_back(any_bundle):
     files = to_files(any_bundle)
     assert set(files) >= {"config.json", "model.safetensors"}
     np.testing.assert_array_equal(vectors(from_files(files)), vectors(any_bundle))
+
+
+def test_nothing_but_a_model_is_replaced(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(DataError, match="holds other files than a model"):
+        store(tiny_bundle(), tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+    (tmp_path / "empty").mkdir()
+    store(tiny_bundle(), tmp_path / "empty")
 
 
 def test_over_the_files_it_was_read_from(tmp_path):

@@ -6,6 +6,7 @@ import elmokit
 from elmokit import Embedder
 from elmokit.errors import ConfigError
 from elmokit.formats import save_model
+from elmokit.model import BiLM
 from tests.tiny import tiny_bundle
 
 transformers = pytest.importorskip(
@@ -80,6 +81,9 @@ def test_tokenizer_of_texts(any_bundle):
     assert pair["input_ids"][0] == one["input_ids"] == tokenizer.encode(TEXT)
     assert tokenizer(TEXT.split(), is_split_into_words=True)["input_ids"] == one["input_ids"]
     assert tokenizer(TEXT, truncation=True, max_length=2)["input_ids"] == one["input_ids"][:2]
+    tokenizer.truncation_side = "left"
+    assert tokenizer(TEXT, truncation=True, max_length=2)["input_ids"] == one["input_ids"][1:]
+    assert tokenizer(TEXT, truncation=True, max_length=9)["input_ids"] == one["input_ids"]
     left = tokenizer([TEXT, "cat"], padding=True, padding_side="left", return_tensors="pt")
     assert left["attention_mask"].tolist() == [[1, 1, 1], [0, 0, 1]]
     assert not left["input_ids"][1, :2].any()
@@ -135,6 +139,10 @@ def test_a_model_of_ones_own_starts_somewhere():
     assert vectors.shape == (1, 3, 6)
     assert vectors.isfinite().all()
     assert all(weight.any() for name, weight in model.named_parameters() if "bias" not in name)
+    fresh = dict(BiLM(tiny_bundle().model.config).named_parameters())
+    for name, weight in model.bilm.named_parameters():
+        if "bias" not in name:
+            assert 0.5 < weight.std() / fresh[name].std() < 2, name
 
 
 def test_from_a_path_with_another_tokenizer(tmp_path):

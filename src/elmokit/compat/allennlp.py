@@ -26,7 +26,7 @@ from elmokit.embedder import load
 from elmokit.errors import ConfigError, DataError
 from elmokit.model.mix import normalise_layers
 from elmokit.sentence import Sentence
-from elmokit.text.tokens import refuse_bare_string
+from elmokit.text.tokens import lists_of_tokens
 from elmokit.vector_files.hdf5 import open_hdf5
 
 __all__ = ["Elmo", "ElmoEmbedder", "ScalarMix", "_ElmoBiLm", "batch_to_ids"]
@@ -75,7 +75,7 @@ class ScalarMix(nn.Module):
                 raise ConfigError("do_layer_norm needs the mask of the positions to count; pass it")
             layers = normalise_layers(layers, mask.bool(), "allennlp")
         weights = torch.softmax(torch.cat(list(self.scalar_parameters)), dim=0)  # (L+1,)
-        mixed: Tensor = self.gamma * torch.tensordot(weights, layers, dims=1)
+        mixed: Tensor = self.gamma * torch.tensordot(weights.to(layers), layers, dims=1)
         return mixed
 
 
@@ -268,6 +268,4 @@ class ElmoEmbedder:
                 file.add("sentence_to_index", [json.dumps(index)], dtype=h5py.string_dtype())
 
     def _embed(self, batch: Sequence[Sequence[str]]) -> list[Sentence]:
-        for sentence in (batch, *batch):
-            refuse_bare_string(sentence)  # type: ignore[arg-type]
-        return self._embedder.embed(list(batch))
+        return self._embedder.embed(lists_of_tokens(batch))

@@ -21,7 +21,7 @@ from elmokit.text.characters import (
     PREDICTION_SHIFT,
     character_matrix,
 )
-from elmokit.text.tokens import refuse_bare_string
+from elmokit.text.tokens import lists_of_tokens
 
 _MAX_CHARACTERS = 50
 
@@ -33,10 +33,10 @@ def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
         >>> batch_to_ids([["a", "b"], ["c"]])[:, :, :4].tolist()
         [[[259, 98, 260, 261], [259, 99, 260, 261]], [[259, 100, 260, 261], [0, 0, 0, 0]]]
     """
-    refuse_bare_string(batch)  # type: ignore[arg-type]
-    longest = max(map(len, batch), default=0)
-    ids = torch.zeros(len(batch), longest, _MAX_CHARACTERS, dtype=torch.long)
-    for row, sentence in enumerate(batch):
+    sentences = lists_of_tokens(batch)
+    longest = max(map(len, sentences), default=0)
+    ids = torch.zeros(len(sentences), longest, _MAX_CHARACTERS, dtype=torch.long)
+    for row, sentence in enumerate(sentences):
         spelt = character_matrix(sentence, max_characters=_MAX_CHARACTERS) + PREDICTION_SHIFT
         ids[row, : len(sentence)] = torch.from_numpy(spelt)
     return ids

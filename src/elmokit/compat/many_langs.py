@@ -9,7 +9,7 @@ from pathlib import Path
 from elmokit.embedder import load
 from elmokit.errors import ConfigError
 from elmokit.sentence import Floats
-from elmokit.text.tokens import refuse_bare_string
+from elmokit.text.tokens import lists_of_tokens
 
 _AVERAGE, _ALL = -1, -2
 
@@ -41,14 +41,13 @@ class Embedder:
         Raises:
             ConfigError: there is no such layer, or a sentence is a string.
         """
-        for sentence in (sents, *sents):
-            refuse_bare_string(sentence)  # type: ignore[arg-type]
+        sentences = lists_of_tokens(sents)
         if not _ALL <= output_layer < self._embedder.num_layers:
             raise ConfigError(
                 f"output_layer is {output_layer}; it takes -2 (all), -1 (average) "
                 f"or 0 to {self._embedder.num_layers - 1}"
             )
-        layers = [sentence.layers for sentence in self._embedder.embed(list(sents))]
+        layers = [sentence.layers for sentence in self._embedder.embed(sentences)]
         if output_layer == _ALL:
             return layers
         if output_layer == _AVERAGE:

@@ -23,7 +23,7 @@ from elmokit.formats.tf_checkpoint import is_checkpoint, latest
 from elmokit.model import CharCNNConfig
 from elmokit.sentence import Floats, Sentence
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
-from elmokit.text.tokens import refuse_bare_string
+from elmokit.text.tokens import lists_of_tokens, refuse_bare_string
 
 Layers = Literal["average", "top", "all"]
 Doubles = npt.NDArray[np.float64]
@@ -168,9 +168,7 @@ class ElmoModel:
     def _embed(self, texts: Sequence[Sequence[str]], session: object) -> list[Sentence]:
         if session is not None:
             raise ConfigError("there are no TensorFlow sessions here; leave session out")
-        for text in (texts, *texts):
-            refuse_bare_string(text)  # type: ignore[arg-type]
-        return self._loaded().embed(list(texts))
+        return self._loaded().embed(lists_of_tokens(texts))
 
     def _loaded(self) -> Embedder:
         if self._embedder is None:

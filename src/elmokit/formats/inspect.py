@@ -54,14 +54,14 @@ def file_kind(path: Path) -> FileKind:
     return "json" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "other"
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, *, most_bytes: int = _MAX_JSON) -> dict[str, Any]:
     """Read a JSON object, whatever the platform's encoding.
 
     Raises:
         ModelFileError: it is not one.
     """
     try:
-        if path.stat().st_size > _MAX_JSON:
+        if path.stat().st_size > most_bytes:
             raise ModelFileError(f"{path}: {path.stat().st_size:,} bytes are too many for a configuration")
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

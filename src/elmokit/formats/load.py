@@ -1,12 +1,13 @@
 """From a path to a model: what it is, is decided by content and not by file name."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ModelFileError
 from elmokit.formats import archives, bilm_hdf5, many_langs, native, tf_checkpoint
-from elmokit.formats.bundle import ModelBundle, SoftmaxFile
+from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json
 from elmokit.formats.options import looks_like_options
 from elmokit.text import TokenizerSpec, Vocabulary
@@ -209,9 +210,12 @@ def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
         bundle = _load_folder(model_home(folder), None, weights)
         softmax = bundle.softmax
         if softmax is not None:  # the file is gone when this block ends
-            content = softmax.read()
-            softmax = SoftmaxFile(softmax.num_words, lambda: content)
+            softmax = SoftmaxFile(softmax.num_words, partial(_itself, softmax.read()))
     return replace(bundle, softmax=softmax, source=f"zip {path}")
+
+
+def _itself(softmax: Softmax) -> Softmax:
+    return softmax
 
 
 def model_home(folder: Path) -> Path:

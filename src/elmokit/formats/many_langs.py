@@ -102,10 +102,12 @@ def _network(folder: Path) -> tuple[dict[str, Any], str]:
     named = read_json(folder / "config.json").get("config_path")
     if not isinstance(named, str):
         raise ModelFileError(f"{folder / 'config.json'}: names no network file (config_path); get it again")
-    # Often a path on its makers' machine: what counts is its name.
-    path = folder / PurePosixPath(named.replace("\\", "/")).name
-    if path.is_file():
-        return read_json(path), path.name
+    given = PurePosixPath(named.replace("\\", "/"))
+    inside = not given.is_absolute() and ".." not in given.parts
+    path = folder / given.name  # often a path on its makers' machine: what counts then is its name
+    for place in (folder / given, path) if inside else (path,):
+        if place.is_file():
+            return read_json(place), place.name
     if path.name in _DEFAULT_NAMES:
         return _DEFAULT_NETWORK, path.name
     raise ModelFileError(f"{folder}: config.json names the network {named!r}, which is not in the folder")

@@ -84,8 +84,11 @@ def read_native(folder: Path) -> ModelBundle:
     )
 
 
+_LEXICON_BYTES = 1024 * 1024 * 1024  # it may have millions of words
+
+
 def _read_lexicon(path: Path) -> Lexicon:
-    data = read_json(path)
+    data = read_json(path, most_bytes=_LEXICON_BYTES)
     tables = [data.get("characters"), data.get("words")]
     if not all(
         isinstance(number, int) for table in tables if isinstance(table, dict) for number in table.values()
@@ -142,7 +145,8 @@ def write_native(
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
     if bundle.lexicon is not None:
-        (folder / "lexicon.json").write_text(json.dumps(vars(bundle.lexicon)), encoding="utf-8")
+        text = json.dumps(vars(bundle.lexicon), ensure_ascii=False)
+        (folder / "lexicon.json").write_text(text, encoding="utf-8")
     config = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

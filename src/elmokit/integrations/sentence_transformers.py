@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from elmokit.errors import MissingExtra, ModelFileError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
@@ -61,13 +60,16 @@ class Elmo(InputModule):  # type: ignore[misc]
         self._spelling = Spelling(config, bundle.vocabulary, bundle.lexicon)
         self._marks = sentence_marks(bundle, self._spelling)
 
-    def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
+    def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Any]:
         """Texts to ids; see `padded.Spelling`."""
         texts = self._prepend_prompt(inputs, prompt) if prompt else inputs
         sentences = [[token.text for token in self._reader(text)] for text in texts]
         for sentence in sentences:
             self._reader.cut(sentence)  # warns
-        return self._spelling.batch(sentences)
+        features: dict[str, Any] = self._spelling.batch(sentences)
+        if prompt:  # for a pooling that leaves it out
+            features["prompt_length"] = len(self._reader(prompt))
+        return features
 
     def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
         """Adds `token_embeddings` (B, T, 2P)."""

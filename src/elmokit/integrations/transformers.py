@@ -161,9 +161,9 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
 
     def _init_weights(self, module: nn.Module) -> None:
         """Start what is in no file: as `BiLSTMLayer` and `CharCNN` do."""
-        if isinstance(module, BiLSTMLayer):
-            for weight in module.parameters():
-                (initialization.zeros_ if weight.dim() == 2 else initialization.xavier_uniform_)(weight)
+        if isinstance(module, BiLSTMLayer | nn.Conv1d | nn.Linear):
+            if not any(getattr(weight, "_is_hf_initialized", False) for weight in module.parameters()):
+                module.reset_parameters()
         elif isinstance(module, nn.Embedding):
             initialization.uniform_(module.weight, -1.0, 1.0)
         else:
@@ -278,7 +278,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         texts: Sequence[Any] = [text] if one else text
         sentences = [self._read(each, is_split_into_words) for each in texts]
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE:
-            sentences = [sentence[:max_length] for sentence in sentences]
+            sentences = [self._cut_to(sentence, max_length) for sentence in sentences]
         wanted = {
             "offset_mapping": return_offsets_mapping,
             "special_tokens_mask": return_special_tokens_mask,
@@ -307,6 +307,12 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         tokens = self._reader(text if isinstance(text, str) else as_read(text, self._spec))
         self._reader.cut([token.text for token in tokens])  # warns
         return tokens
+
+    def _cut_to(self, sentence: list[Token], length: int | None) -> list[Token]:
+        """The sentence's beginning, or its end where the tokenizer truncates on the left."""
+        if length is None or self.truncation_side == "right":
+            return sentence[:length]
+        return sentence[max(0, len(sentence) - length) :]
 
     def _ids(self, sentences: list[list[Token]]) -> dict[str, list[Any]]:
         spelling = Spelling(self._config, self._vocabulary, self._lexicon)

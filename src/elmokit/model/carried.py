@@ -19,8 +19,8 @@ class CarriedState:
 
     def rows(self, model: BiLM, rows: Tensor) -> list[LayerState]:
         """The state of these rows."""
-        device = next(model.parameters()).device
-        layers = model.start(0) if self._layers is None else [layer.to(device) for layer in self._layers]
+        weight = next(model.parameters())
+        layers = model.start(0) if self._layers is None else [layer.to(weight) for layer in self._layers]
         missing = int(rows.max()) + 1 - layers[0].cell.shape[1] if len(rows) else 0
         if missing > 0:
             layers = [
@@ -33,6 +33,14 @@ class CarriedState:
     def put(self, rows: Tensor, ends: list[LayerState]) -> None:
         """Keep where these rows, which `rows` has given before, have stopped."""
         assert self._layers is not None
-        for carried, end in zip(self._layers, ends, strict=True):
-            carried.hidden[:, rows] = end.hidden.detach()
-            carried.cell[:, rows] = end.cell.detach()
+        # New tensors: those of inference mode cannot be written outside it.
+        self._layers = [
+            LayerState(_with_rows(old.hidden, rows, new.hidden), _with_rows(old.cell, rows, new.cell))
+            for old, new in zip(self._layers, ends, strict=True)
+        ]
+
+
+def _with_rows(old: Tensor, rows: Tensor, new: Tensor) -> Tensor:
+    changed = old.clone()
+    changed[:, rows] = new.detach().to(old)
+    return changed

@@ -4,6 +4,7 @@ Shapes: U types, G types of one length, C characters, E character vector, F filt
 """
 
 from collections.abc import Iterator
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,8 @@ class Highway(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(U, F) → (U, F)."""
         gate = torch.sigmoid(self.gate(x))  # (U, F)
-        return torch.lerp(x, torch.relu(self.transform(x)), gate)  # x + g · (relu(…) - x)
+        changed = torch.relu(self.transform(x))
+        return torch.lerp(x, changed.to(x), gate.to(x))  # x + g · (relu(…) - x)
 
 
 def make_embedding(rows: int, dim: int) -> nn.Embedding:
@@ -106,9 +108,8 @@ class CharCNN(nn.Module):
             return self.embedding.weight.new_zeros(0, self.config.num_filters)
         order = torch.argsort(used, stable=True)  # (U,)
         groups = [self._convolve(ids[rows], longest, tables) for rows, longest in self._groups(used, order)]
-        biases = torch.cat(
-            [bias for name, bias in self.convolutions.named_parameters() if name.endswith("bias")]
-        )  # (F,)
+        # By attribute: the replicas of nn.DataParallel have no parameters to list.
+        biases = torch.cat([cast(Tensor, convolution.bias) for convolution in self.convolutions])  # (F,)
         x = torch.cat(groups)[torch.argsort(order)] + biases  # (U, F)
         return functional.relu(x) if self.config.activation == "relu" else torch.tanh(x)
 

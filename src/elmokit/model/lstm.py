@@ -67,9 +67,9 @@ class LayerState:
         """The state of the sentences `index`, in that order."""
         return LayerState(self.hidden[:, index], self.cell[:, index])
 
-    def to(self, device: torch.device) -> "LayerState":
-        """The state on another device."""
-        return LayerState(self.hidden.to(device), self.cell.to(device))
+    def to(self, where: torch.device | Tensor) -> "LayerState":
+        """The state on another device, or as another tensor is."""
+        return LayerState(self.hidden.to(where), self.cell.to(where))
 
 
 class BiLSTMLayer(nn.Module):
@@ -91,10 +91,16 @@ class BiLSTMLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(2, 4 * cell))
         self.projection = nn.Parameter(torch.empty(2, dim, cell)) if config.projection else None
         if self.bias.device.type != "meta":
-            for weight in self.parameters():
-                if weight.dim() == 3:
-                    for direction in weight:
-                        nn.init.xavier_uniform_(direction)
+            self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw start values, each direction's by itself."""
+        nn.init.zeros_(self.bias)
+        for weight in self.parameters():
+            if weight.dim() == 3:
+                for direction in weight:
+                    nn.init.xavier_uniform_(direction)
 
     def start(self, batch: int) -> LayerState:
         """The zero state of `batch` sentences."""

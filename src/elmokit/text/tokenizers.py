@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
 
 import regex
@@ -141,7 +142,11 @@ def make_tokenizer(spec: TokenizerSpec) -> Tokenizer:
     tokenize = _MAKERS[spec.name](spec.language)
     if not spec.lowercase:
         return tokenize
-    return lambda text: [Token(token.text.lower(), token.start, token.end) for token in tokenize(text)]
+    return partial(_lowercased, tokenize)
+
+
+def _lowercased(tokenize: Tokenizer, text: str) -> list[Token]:
+    return [Token(token.text.lower(), token.start, token.end) for token in tokenize(text)]
 
 
 def make_word_cutter(spec: TokenizerSpec) -> Callable[[str], list[str]]:
@@ -189,7 +194,11 @@ def _by_pattern(pattern: "regex.Pattern[str]", language: str | None) -> Tokenize
     """Make a tokenizer whose tokens are a pattern's matches, in any known language."""
     if language is not None:
         primary(language)
-    return lambda text: [Token(match.group(), *match.span()) for match in pattern.finditer(text)]
+    return partial(_matches, pattern)
+
+
+def _matches(pattern: "regex.Pattern[str]", text: str) -> list[Token]:
+    return [Token(match.group(), *match.span()) for match in pattern.finditer(text)]
 
 
 def _nearest(name: str, names: Mapping[str, Any] | list[str]) -> str:

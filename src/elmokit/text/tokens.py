@@ -1,6 +1,6 @@
 """A token with its place in the text, and the protocol that every tokenizer keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from elmokit.errors import ConfigError
@@ -34,6 +34,15 @@ def refuse_bare_string(tokens: Sequence[str]) -> None:
             f"expected a list of tokens, found the bare string {shown!r}; "
             "pass a list such as ['The', 'bank'], or tokenise the string first"
         )
+
+
+def lists_of_tokens(sentences: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    """The sentences of any iterable as a list; a ConfigError if they, or one of them, are a bare string."""
+    refuse_bare_string(sentences)  # type: ignore[arg-type]
+    found = list(sentences)
+    for sentence in found:
+        refuse_bare_string(sentence)
+    return found
 
 
 def tokens_from_list(tokens: Sequence[str]) -> list[Token]:
