@@ -1,5 +1,6 @@
 """Zips that are damaged or hostile."""
 
+import gzip
 import os
 import struct
 import zipfile
@@ -55,6 +56,12 @@ def test_a_bomb_that_lies_about_its_size(archive):
     content = archive.read_bytes()
     archive.write_bytes(content.replace(struct.pack("<L", 20_000_000), struct.pack("<L", 10)))
     refuses("the zip archive is damaged (", archive)
+
+
+def test_a_bomb_within(archive):
+    with zipfile.ZipFile(archive, "a") as file:
+        file.writestr("vocab.txt.gz", gzip.compress(b"<S>\n</S>\n<UNK>\n" + b"a\n" * 10_000))
+    assert load_model(archive).vocabulary is None
 
 
 def test_too_many_files(archive):

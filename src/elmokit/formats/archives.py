@@ -37,7 +37,9 @@ def unpacked(path: Path) -> Iterator[Path]:
     """
     try:
         with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="elmokit-") as folder:
-            members = [info for info in archive.infolist() if not info.filename.endswith("/")]
+            # What is packed once more could still unpack to anything; in a model's zip nothing needs to be.
+            packed = ("/", ".gz", ".xz", ".zst")
+            members = [info for info in archive.infolist() if not info.filename.lower().endswith(packed)]
             _check(path, members)
             for info in members:
                 _extract(path, archive, info, Path(folder))
