@@ -281,3 +281,11 @@ def test_few_data_are_gone_through_several_times_in_an_epoch(folders, quick, tmp
     assert passes > 1
     assert steps == [passes * in_a_pass] * 2
     assert found.tokens == passes * sum(len(example.tokens) for example in examples)
+
+
+def test_dev_examples_that_are_set_apart_are_told_of(tmp_path, quick, caplog):
+    rows = [f"{label}\tsome text {number}" for number in range(20) for label in ("a", "b")]
+    (tmp_path / "train.tsv").write_text("\n".join(rows))
+    settings = quick.changed(["training.epochs=1"])
+    train("classifier", tmp_path / "train.tsv", encoder="chars", out=tmp_path / "out", settings=settings)
+    assert "no dev file: 4 training examples are set apart" in caplog.text

@@ -1,6 +1,5 @@
 """The parts of a task's data: which files they are, and a dev part where there is none."""
 
-import logging
 import random
 import re
 from collections.abc import Sequence
@@ -12,8 +11,6 @@ from elmokit.encoders.base import fingerprint_of
 from elmokit.errors import DataError
 from elmokit.tasks.examples import Cut, Example, Task
 from elmokit.tasks.readers import read_examples
-
-logger = logging.getLogger(__name__)
 
 Part = Literal["train", "dev", "test"]
 
@@ -27,10 +24,17 @@ _SPLIT_SEED = 0  # of the data, not of the training: all runs see the same parts
 
 @dataclass(frozen=True)
 class TaskData:
-    """What is learnt from, and what decides when to stop."""
+    """What is learnt from, and what decides when to stop.
+
+    Attributes:
+        train: the training examples.
+        dev: the others.
+        set_apart: whether these were training examples, for want of a dev file.
+    """
 
     train: list[Example]
     dev: list[Example]
+    set_apart: bool = False
 
     def fingerprint(self) -> str:
         """A hexadecimal number that is another one when an example is."""
@@ -85,8 +89,7 @@ def read_data(
         raise DataError(
             f"{path}: {len(train)} examples are too few to set some apart for dev; pass a dev file"
         )
-    logger.warning("no dev file: %d of the %d examples are set apart (always the same)", count, len(train))
-    return TaskData(train[count:], train[:count])
+    return TaskData(train[count:], train[:count], set_apart=True)
 
 
 def find_part(folder: Path, part: Part) -> Path | None:

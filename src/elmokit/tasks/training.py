@@ -102,6 +102,8 @@ def train(
         encoders = open_encoders(encoder, device=device)
         spec = choose_tokenizer(tokenizer, encoders)
         data = read_data(source, task, cut=make_word_cutter(spec), dev=dev, format=format)
+        if data.set_apart:
+            logger.warning("no dev file: %d training examples are set apart, always the same", len(data.dev))
         config, data = make_config(task, data, settings, spec, allow_unseen=allow_unseen)
         opened = [(one.spec, one.fingerprint()) for one in encoders]
         purpose = {"config": config.to_dict(), "encoders": opened, "data": data.fingerprint()}
