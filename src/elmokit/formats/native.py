@@ -32,6 +32,7 @@ from elmokit.text.lexicon import Lexicon
 
 FORMAT = "elmokit"
 FORMAT_VERSION = 1
+_LEXICON_BYTES = 1024 * 1024 * 1024  # a lexicon may have millions of words
 _KEYS = ("format", "format_version", "model", "tokenizer", "sha256")
 
 StoredType = Literal["float32", "float16", "int8"]
@@ -82,9 +83,6 @@ def read_native(folder: Path) -> ModelBundle:
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else None,
         lexicon=_read_lexicon(lexicon) if lexicon.exists() else None,
     )
-
-
-_LEXICON_BYTES = 1024 * 1024 * 1024  # it may have millions of words
 
 
 def _read_lexicon(path: Path) -> Lexicon:
