@@ -131,6 +131,11 @@ def test_compare(run, data, tmp_path):
     assert second.startswith("| glove:v.txt | ")
     assert (tmp_path / "out" / "comparison.md").read_text() == shown.stdout
     assert run(*arguments).exit_code == 1  # not empty
+    refused = run(
+        "compare", data, "--task", "tagger", "--encoders", "chars,glove:nowhere", "--out", tmp_path / "new"
+    )
+    assert (refused.exit_code, "nowhere" in refused.stderr) == (1, True)
+    assert not (tmp_path / "new").exists()  # it is told before anything is trained
     again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
@@ -168,17 +173,17 @@ def _killed(*_):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_compare_leaves_no_process_behind(data, tmp_path, end):
-    pipe = tmp_path / "v.txt"
+    pipe = tmp_path / "dev.txt"  # which the process that trains reads, not its parent
     os.mkfifo(pipe)
     command = [
-        sys.executable, "-c", "from elmokit.cli import main; main()", "compare", data, "--task", "tagger",
-        "--encoders", f"glove:{pipe}", "--out", tmp_path / "out",
+        sys.executable, "-c", "from elmokit.cli import main; main()", "compare", data, "--dev", pipe,
+        "--task", "tagger", "--encoders", "chars", "--out", tmp_path / "out",
     ]  # fmt: skip
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as parent:
-        with _open_once_read(pipe, parent) as vectors:
+        with _open_once_read(pipe, parent) as dev:
             parent.send_signal(end)
             with pytest.raises(BrokenPipeError):  # when the process that reads has ended
-                _write_lines(vectors)
+                _write_lines(dev)
         message = parent.stderr.read()
     assert parent.returncode == (130 if end == signal.SIGINT else -end)
     assert "Traceback" not in message
@@ -186,7 +191,7 @@ def test_compare_leaves_no_process_behind(data, tmp_path, end):
 
 def _write_lines(pipe):
     for _ in range(1_000_000):  # more than a process that is about to end reads
-        pipe.write(b"ada 1 0\n")
+        pipe.write(b"ada\tO\n")
 
 
 def _open_once_read(pipe, process):

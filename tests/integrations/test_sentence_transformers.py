@@ -67,8 +67,19 @@ def test_prompts_and_tokenizer(tmp_path):
     np.testing.assert_allclose(without.encode("cat", prompt="the "), tokens[1], atol=1e-6)
 
 
-def test_a_damaged_mix(tmp_path):
+def test_long_texts_are_cut_where_the_user_says_so(tmp_path):
+    model = sentence_transformer(Elmo(tiny_bundle()))
+    assert model.max_seq_length is None
+    first = model.encode("a bank")
+    model.max_seq_length = 2
+    np.testing.assert_allclose(model.encode("a bank pays interest to the cat"), first, atol=1e-6)
+    model.save(str(tmp_path / "saved"))
+    again = SentenceTransformer(str(tmp_path / "saved"), device="cpu", trust_remote_code=True)
+    assert again.max_seq_length == 2
+
+
+def test_damaged_settings(tmp_path):
     Elmo(tiny_bundle()).save(str(tmp_path))
-    (tmp_path / "mix.json").write_text('{"weights": [1.0], "gamma": 1.0}')
+    (tmp_path / "settings.json").write_text('{"weights": [1.0], "gamma": 1.0}')
     with pytest.raises(ModelFileError, match="expected the weights of 3 layers and a gamma"):
         Elmo.load(str(tmp_path))

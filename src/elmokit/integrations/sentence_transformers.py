@@ -30,7 +30,7 @@ except ImportError as error:
         "sentence-transformers", "sentence-transformers", "elmokit.integrations.sentence_transformers"
     ) from error
 
-_MODEL, _MIX = "elmo", "mix.json"
+_MODEL, _SETTINGS = "elmo", "settings.json"
 
 
 class Elmo(InputModule):  # type: ignore[misc]
@@ -42,12 +42,20 @@ class Elmo(InputModule):  # type: ignore[misc]
     Args:
         model: what `elmokit.load` opens, or a model in memory.
         tokenizer: instead of the model's own: "name" or "name:language".
+        max_seq_length: tokens of a text that are read; all when not given.
     """
 
     save_in_root = False
 
-    def __init__(self, model: str | Path | ModelBundle, *, tokenizer: str | None = None) -> None:
+    def __init__(
+        self,
+        model: str | Path | ModelBundle,
+        *,
+        tokenizer: str | None = None,
+        max_seq_length: int | None = None,
+    ) -> None:
         super().__init__()
+        self.max_seq_length = max_seq_length  # which SentenceTransformer.max_seq_length reads and sets
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         if tokenizer is not None:
             bundle = replace(bundle, tokenizer=TokenizerSpec.parse(tokenizer))
@@ -63,7 +71,8 @@ class Elmo(InputModule):  # type: ignore[misc]
     def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Any]:
         """Texts to ids; see `padded.Spelling`."""
         texts = self._prepend_prompt(inputs, prompt) if prompt else inputs
-        sentences = [[token.text for token in self._reader(text)] for text in texts]
+        longest = self.max_seq_length
+        sentences = [[token.text for token in self._reader(text)[:longest]] for text in texts]
         for sentence in sentences:
             self._reader.cut(sentence)  # warns
         features: dict[str, Any] = self._spelling.batch(sentences)
@@ -85,24 +94,28 @@ class Elmo(InputModule):  # type: ignore[misc]
         return {"model": self._bundle.source}
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Write the model, as an elmokit folder, and the mix."""
+        """Write the model, as an elmokit folder, and the mix and the length."""
         store(self._bundle, Path(output_path) / _MODEL)
         assert self.mix.gamma is not None
-        mix = {"weights": self.mix.weights.tolist(), "gamma": self.mix.gamma.item()}
-        (Path(output_path) / _MIX).write_text(json.dumps(mix), encoding="utf-8")
+        settings = {
+            "weights": self.mix.weights.tolist(),
+            "gamma": self.mix.gamma.item(),
+            "max_seq_length": self.max_seq_length,
+        }
+        (Path(output_path) / _SETTINGS).write_text(json.dumps(settings), encoding="utf-8")
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **_: object) -> "Elmo":
         """Read what `save` wrote; nothing is downloaded."""
         folder = Path(model_name_or_path) / subfolder
-        module = cls(folder / _MODEL)
-        mix = read_json(folder / _MIX)
+        settings = read_json(folder / _SETTINGS)
+        module = cls(folder / _MODEL, max_seq_length=settings.get("max_seq_length"))
         try:
-            weights, gamma = torch.tensor(mix["weights"]), torch.tensor(mix["gamma"])
+            weights, gamma = torch.tensor(settings["weights"]), torch.tensor(settings["gamma"])
             module.mix.load_state_dict({"weights": weights, "gamma": gamma})
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelFileError(
-                f"{folder / _MIX}: expected the weights of {module.bilm.num_outputs} layers and a gamma; "
-                "get the folder again"
+                f"{folder / _SETTINGS}: expected the weights of {module.bilm.num_outputs} layers and "
+                "a gamma; get the folder again"
             ) from error
         return module

@@ -124,6 +124,8 @@ def compare(
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise DataError(f"{folder} is not empty; choose another name, or pass --resume")
     settings = settings or Settings()
+    for encoder in encoders:
+        open_encoders(encoder)  # a wrong name is told before hours of training, not after
     results = []
     for encoder in encoders:
         runs, metric = [], ""
