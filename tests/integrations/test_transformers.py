@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import elmokit
 from elmokit import Embedder
@@ -59,6 +60,17 @@ def test_every_weight_comes_back(any_bundle, folder):
     for name, weight in any_bundle.model.state_dict().items():
         assert torch.equal(weights[name], weight), name
     assert AutoConfig.from_pretrained(folder).shape == any_bundle.model.config
+
+
+def test_what_a_file_lacks_is_started_and_the_rest_read(any_bundle, folder):
+    path = folder / "model.safetensors"
+    kept = load_file(path)
+    lacking = [name for name in kept if "layers.0" in name and name.endswith("bias")]
+    assert lacking
+    save_file({name: kept[name] for name in kept if name not in lacking}, path, metadata={"format": "pt"})
+    found = AutoModel.from_pretrained(folder).state_dict()
+    for name, weight in found.items():
+        assert torch.equal(weight, torch.zeros_like(weight) if name in lacking else kept[name]), name
 
 
 def test_feature_extraction(any_bundle, folder):

@@ -162,8 +162,11 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
     def _init_weights(self, module: nn.Module) -> None:
         """Start what is in no file: as `BiLSTMLayer` and `CharCNN` do."""
         if isinstance(module, BiLSTMLayer | nn.Conv1d | nn.Linear):
-            if not any(getattr(weight, "_is_hf_initialized", False) for weight in module.parameters()):
-                module.reset_parameters()
+            read = [weight for weight in module.parameters() if getattr(weight, "_is_hf_initialized", False)]
+            values = [weight.detach().clone() for weight in read]
+            module.reset_parameters()
+            for weight, value in zip(read, values, strict=True):
+                weight.data.copy_(value)
         elif isinstance(module, nn.Embedding):
             initialization.uniform_(module.weight, -1.0, 1.0)
         else:
