@@ -73,7 +73,7 @@ class Reader:
             self._warned_of_unknown = True
             logger.warning(
                 "token %.60r is not among the %d that the model knows: all unknown ones have one vector. "
-                "Instead of tokens of your own pass running text: it is cut as the model's was. (Said once.)",
+                "If you cut the text yourself, pass it uncut: it is cut as the model's was. (Said once.)",
                 tokens[unknown[0]],
                 len(self._words),
             )
