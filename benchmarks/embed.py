@@ -40,8 +40,8 @@ from common import (
     wikitext_sentences,
     write_hdf5,
 )
+from elmokit.kernels.precision import supported
 from elmokit.model import BiLMConfig, CharCNNConfig
-from elmokit.model.precision import supported
 from peers import Peer
 
 RESULTS = Path(__file__).parent / "results"

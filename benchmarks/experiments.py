@@ -17,7 +17,7 @@ from pathlib import Path
 from elmokit.language_model import LanguageModel, perplexity_file
 from elmokit.model import BiLMConfig
 from elmokit.pretrain import Budget, Recipe, Run, pretrain, read_recipe
-from elmokit.pretrain.metrics import read_metrics
+from elmokit.training.metrics import read_metrics
 
 TABLE = Path(__file__).parent / "results" / "experiments.md"
 HEADER = (

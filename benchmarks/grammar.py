@@ -11,9 +11,9 @@ from itertools import islice
 from statistics import fmean
 
 from common import data_file, markdown_table, model_parser, percent, report
+from elmokit.base import progress_display
 from elmokit.language_model import LanguageModel
 from elmokit.language_model.results import SentenceScore
-from elmokit.progress import progress_display
 from elmokit.text.lines import read_lines
 
 # Warstadt et al. 2020, table 3. The LSTM was trained on 83 million words.

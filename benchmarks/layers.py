@@ -18,7 +18,7 @@ from torch.nn import functional
 
 import elmokit
 from common import data_file, markdown_table, model_parser, percent, report
-from elmokit.progress import progress_display
+from elmokit.base import progress_display
 from elmokit.tasks.examples import Example
 from elmokit.tasks.readers import read_examples
 from elmokit.text.tokenizers import make_word_cutter

@@ -10,9 +10,9 @@ which is one text. English also: WikiText-2 valid, the tokenised release (its se
 from collections.abc import Iterable
 
 from common import data_file, markdown_table, model_parser, report, wikitext_sentences
+from elmokit.embed.reader import Text
 from elmokit.language_model import LanguageModel
-from elmokit.reading import Text
-from elmokit.text_files import read_texts
+from elmokit.text import read_texts
 
 AIM = 95.0  # mean of both directions, English held-out articles
 

@@ -28,15 +28,15 @@ from torch.nn import functional
 
 from common import data_file, gemm_peaks, machine
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
+from elmokit.embed.type_vectors import encoder_inputs
+from elmokit.kernels.threads import PairOfThreads, keep_freed_memory
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.network import TrainingNetwork, draw_start_values
-from elmokit.pretrain.optimizer import Optimizer
-from elmokit.pretrain.recipe import Recipe
-from elmokit.pretrain.softmax import SoftmaxTable, draw_log_uniform, log_expected_count
-from elmokit.pretrain.threads import PairOfThreads, keep_freed_memory
-from elmokit.pretrain.windows import Window, Windows
+from elmokit.pretrain.bilm.bilm_optimizer import Optimizer
+from elmokit.pretrain.bilm.network import TrainingNetwork, draw_start_values
+from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretrain.bilm.softmax_training import SoftmaxTable, draw_log_uniform, log_expected_count
+from elmokit.pretrain.bilm.windows import Window, Windows
 from elmokit.text import default_spec
-from elmokit.type_vectors import encoder_inputs
 
 FILTERS = ((1, 16), (2, 32), (3, 64), (4, 100), (5, 150), (6, 150))
 CONFIG = BiLMConfig(

@@ -13,9 +13,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from common import SHAPES, markdown_table, random_model, wikitext_sentences
-from elmokit.model.inference import Batch, InferenceBiLM
-from elmokit.model.precision import supported
-from elmokit.model.threads import whole_pieces
+from elmokit.embed.engine import Batch, InferenceBiLM
+from elmokit.kernels.precision import supported
+from elmokit.kernels.threads import whole_pieces
 
 KINDS = {
     "products": ("mm", "addmm", "addmm_", "linear_dynamic"),

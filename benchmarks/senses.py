@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 import elmokit
 from common import data_file, markdown_table, model_parser, percent, report
+from elmokit.base import progress_display
 from elmokit.encoders import Encoder
 from elmokit.encoders.bert import BertEncoder
 from elmokit.encoders.elmo import ElmoEncoder
-from elmokit.progress import progress_display
 from elmokit.text.lines import read_lines
 from peers import peer_package
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from common import RESULTS, machine, markdown_table
+from elmokit.kernels.lstm_packed import bidirectional_lstm
 from elmokit.model import Packing
-from elmokit.tasks.lstm import bidirectional_lstm
 
 _SENTENCES, _INPUT, _CELLS, _ROUNDS = 32, 228, 200, 3
 

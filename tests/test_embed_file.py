@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from elmokit.embed_file import embed_file
-from elmokit.embedder import Embedder
+from elmokit.embed.embed_file import embed_file
+from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError, DataError, ElmoError
-from elmokit.model.precision import supported
+from elmokit.kernels.precision import supported
 from elmokit.text import TokenizerSpec
-from elmokit.vector_files import spool
+from elmokit.vectors import spool
 from tests.tiny import tiny_bundle, tiny_model, wide_bundle
 
 LINES = ["The cat sat", "", "on the bank of the river", "né 中 " + "x" * 60, "the end"]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from elmokit.embedder import Embedder
+from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError, DataError
-from elmokit.neighbours import nearest_uses
+from elmokit.search import nearest_uses
 from tests.tiny import tiny_bundle
 
 LINES = [

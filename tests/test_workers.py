@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from elmokit import workers
+from elmokit.base import ordered_map
 from elmokit.errors import ElmoError
-from elmokit.workers import ordered_map
 
 
 def test_results_come_in_order():
@@ -74,7 +74,7 @@ def test_a_process_that_dies_is_told():
 
 _ORPHANS = """
 import os, sys
-from elmokit.workers import ordered_map
+from elmokit.base import ordered_map
 for process in ordered_map(lambda _: os.getpid(), range(100), workers=2):
     print(process, flush=True)
     if input():

@@ -6,10 +6,10 @@ import torch
 
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.network import draw_start_values
-from elmokit.pretrain.recipe import Recipe
-from elmokit.pretrain.softmax import SoftmaxTable
-from elmokit.pretrain.trainer import Budget, Trainer
+from elmokit.pretrain.bilm.network import draw_start_values
+from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
+from elmokit.pretrain.bilm.trainer import Budget, Trainer
 from elmokit.text import TokenizerSpec
 
 SETTINGS = PrepareSettings(tokenizer=TokenizerSpec(name="whitespace"), split_sentences=False, min_count=1)

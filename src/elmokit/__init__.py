@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError
 
 if TYPE_CHECKING:
-    from elmokit.embedder import Embedder, load
-    from elmokit.sentence import Sentence
+    from elmokit.embed.embedder import Embedder, load
+    from elmokit.embed.sentence import Sentence
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (what a name stands for)
     """Import torch only when something of it is asked for, so that the command line answers at once."""
     if name in ("Embedder", "Sentence", "load"):
-        from elmokit import embedder
+        from elmokit.embed import embedder
 
         return getattr(embedder, name)
     raise AttributeError(f"module 'elmokit' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import elmokit
-from elmokit.embedder import Embedder
+from elmokit.embed.embedder import Embedder
 
 LINES = [f"line {number} has a bank" + " and a river" * (number % 5) for number in range(60)]
 
@@ -100,7 +100,7 @@ def test_ctrl_c_is_exit_130_and_says_how_to_go_on(run, model, text, tmp_path, mo
 _KILLED = """
 import os, signal, sys
 from elmokit.cli import main
-from elmokit.vector_files import spool
+from elmokit.vectors import spool
 
 home, name, calls = (spool if sys.argv[1].islower() else spool.Spool), sys.argv[1].lower(), int(sys.argv[2])
 spool.PART_BYTES = 2000

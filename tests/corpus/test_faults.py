@@ -40,12 +40,11 @@ def content(folder):
 # The process kills itself as `kill -9` does, at a place that can be chosen.
 _KILLED = """
 import os, signal, sys
-from elmokit.corpus import PrepareSettings, chunks, files, prepare, prepare_corpus, sources
+from elmokit.corpus import PrepareSettings, chunks, prepare, prepare_corpus, sources
 from elmokit.text import TokenizerSpec
 
 name, calls, text, out, workers = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])
-home = {"write_aside": files, "_finish": prepare, "_write_shards": prepare, "_delete_part": prepare}[name]
-home = chunks if name == "write_aside" else home
+home = chunks if name == "write_bytes" else prepare
 sources.BLOCK_CHARACTERS = 200
 plain = getattr(home, name)
 parent = os.getpid()
@@ -67,8 +66,8 @@ prepare_corpus([text], out, settings, workers=workers)
 @pytest.mark.parametrize(
     ("function", "calls", "workers"),
     [
-        ("write_aside", 3, 1),  # in the midst of the chunks
-        ("write_aside", 2, 2),  # the same, in one of two processes
+        ("write_bytes", 3, 1),  # in the midst of the chunks
+        ("write_bytes", 2, 2),  # the same, in one of two processes
         ("_finish", 1, 1),  # all chunks are there
         ("_write_shards", 1, 1),  # half of the result is written
         ("_delete_part", 1, 1),  # renamed, the rest not yet deleted

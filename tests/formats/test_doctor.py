@@ -8,7 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from elmokit.formats import Finding, diagnose, diagnose_text, save_model
+from elmokit.doctor import Finding, diagnose, diagnose_text
+from elmokit.formats import save_model
 from tests.tiny import (
     WORDS,
     tiny_arrays,

@@ -313,8 +313,8 @@ def test_an_empty_dataset(folder):
         ("lstm", {"n_layers": None}, "num_layers must be a whole number from 1 to 1000, found None"),
         ("lstm", {"dim": 10**12}, "cell_dim must be a whole number from 1 to 10000000, found 1000000000000"),
         ("lstm", {"dim": "5"}, "cell_dim must be a whole number from 1 to 10000000, found '5'"),
-        ("lstm", {"cell_clip": "3"}, "cell_clip must be a positive number or null, found '3'"),
-        ("lstm", {"cell_clip": -3}, "cell_clip must be a positive number or null, found -3"),
+        ("lstm", {"cell_clip": "3"}, "cell_clip must be a finite number above 0, found '3'"),
+        ("lstm", {"cell_clip": -3}, "cell_clip must be a finite number above 0, found -3"),
         ("lstm", {"use_skip_connections": "false"}, "skip_connections must be true or false, found 'false'"),
     ],
 )

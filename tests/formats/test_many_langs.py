@@ -10,7 +10,8 @@ import torch
 
 import elmokit
 from elmokit import ConfigError, ElmoError, ModelFileError
-from elmokit.formats import diagnose, load_model, save_model
+from elmokit.doctor import diagnose
+from elmokit.formats import load_model, save_model
 from tests.many_langs import (
     NETWORK,
     ManyLangsReference,

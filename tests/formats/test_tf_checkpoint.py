@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import elmokit
 from elmokit import ElmoError, ModelFileError
-from elmokit.formats import diagnose, load_model, save_model
+from elmokit.doctor import diagnose
+from elmokit.formats import load_model, save_model
 from elmokit.formats.crc32c import crc32c, masked_crc32c
 from elmokit.formats.tf_checkpoint import Checkpoint
 from tests.tf_files import bilm_names, masked, plain_crc, table, with_training, write_checkpoint

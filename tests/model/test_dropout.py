@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elmokit.model.dropout import Dropout, dropout
+from elmokit.kernels.dropout import Dropout, dropout
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.5])

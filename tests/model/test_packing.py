@@ -5,8 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.model import BiLM, InferenceBiLM, LayerState, Packing, char_cnn, inference, lstm
-from elmokit.model.inference import Batch
+from elmokit.embed import engine as inference
+from elmokit.embed.engine import Batch, InferenceBiLM
+from elmokit.model import BiLM, LayerState, Packing, char_cnn, lstm
 from tests.tiny import tiny_config, tiny_model
 
 LENGTHS = st.lists(st.integers(0, 7), max_size=8)

@@ -6,11 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmokit.embedder import Embedder
+from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError
+from elmokit.kernels.precision import int8_scale, make_product, resolve, supported
 from elmokit.model import char_cnn, inference
 from elmokit.model import precision as precision_module
-from elmokit.model.precision import int8_scale, make_product, resolve, supported
 from tests.tiny import wide_bundle
 
 PRECISIONS = [name for name in supported() if name != "float32"]

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from elmokit.pretrain.network import TrainingNetwork
-from elmokit.pretrain.recipe import SIZES, Recipe
-from elmokit.pretrain.windows import Window, Windows
-from elmokit.type_vectors import encoder_inputs
+from elmokit.embed.type_vectors import encoder_inputs
+from elmokit.pretrain.bilm.network import TrainingNetwork
+from elmokit.pretrain.bilm.recipe import SIZES, Recipe
+from elmokit.pretrain.bilm.windows import Window, Windows
 from tests.training import CONFIG, RECIPE, make_trainer, prepare
 
 NUM_WORDS, LENGTH = 20, 6

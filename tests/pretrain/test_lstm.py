@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from elmokit.kernels.lstm_window import LayerWeights, lstm_window
 from elmokit.model import BiLMConfig, WordConfig
-from elmokit.pretrain.lstm import LayerWeights, lstm_window
 
 STEPS, ROWS, CELL = 4, 3, 5
 RESETS = [torch.tensor(rows, dtype=torch.long) for rows in ([1], [], [0, 2], [])]

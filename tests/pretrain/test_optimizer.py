@@ -6,11 +6,11 @@ from copy import deepcopy
 import pytest
 import torch
 
+from elmokit.kernels.threads import PairOfThreads
 from elmokit.model import BiLM, BiLMConfig, WordConfig
-from elmokit.pretrain.optimizer import Optimizer, learning_rate
-from elmokit.pretrain.recipe import PAPER, Recipe
-from elmokit.pretrain.softmax import RowGradient, SoftmaxTable
-from elmokit.pretrain.threads import PairOfThreads
+from elmokit.pretrain.bilm.bilm_optimizer import Optimizer, learning_rate
+from elmokit.pretrain.bilm.recipe import PAPER, Recipe
+from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable
 
 CONFIG = BiLMConfig(encoder=WordConfig(num_words=4), cell_dim=3, projection_dim=2, num_layers=1)
 

@@ -14,8 +14,8 @@ import elmokit
 from elmokit.cli import main
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
-from elmokit.pretrain.metrics import read_metrics
-from elmokit.pretrain.trainer import Trainer
+from elmokit.pretrain.bilm.trainer import Trainer
+from elmokit.training.metrics import read_metrics
 from tests.training import sentences
 
 RECIPE = """
@@ -133,7 +133,7 @@ def test_a_longer_budget_goes_on(text):
 def test_ctrl_c_saves_and_resume_goes_on(text):
     script = f"""
         import os, signal
-        from elmokit.pretrain import trainer
+        from elmokit.pretrain.bilm import trainer
         steps, step = [], trainer.Trainer._train_step
         def counted(self):
             steps.append(1)

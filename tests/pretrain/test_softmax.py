@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from elmokit.pretrain import softmax as module
-from elmokit.pretrain.softmax import (
+from elmokit.pretrain.bilm.softmax_training import (
     AdaptiveSoftmax,
     FullSoftmax,
     RowGradient,

@@ -15,10 +15,10 @@ import torch
 
 from elmokit.errors import ConfigError, DataError, TrainingError
 from elmokit.pretrain import trainer as module
-from elmokit.pretrain.checkpoints import Checkpoints
-from elmokit.pretrain.metrics import Metrics, read_metrics
-from elmokit.pretrain.recipe import Recipe
-from elmokit.pretrain.trainer import Budget
+from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretrain.bilm.trainer import Budget
+from elmokit.training.checkpoints import Checkpoints
+from elmokit.training.metrics import Metrics, read_metrics
 from tests.training import RECIPE, make_trainer
 
 

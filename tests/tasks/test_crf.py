@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmokit.model import Packing
-from elmokit.tasks.crf import CRF
+from elmokit.model.crf import CRF
 
 TAGS = 3
 LENGTHS = [2, 4, 0, 1, 4]

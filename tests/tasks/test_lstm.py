@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
+from elmokit.kernels.lstm_packed import bidirectional_lstm
+from elmokit.kernels.precision import supported
 from elmokit.model import Packing
-from elmokit.model.precision import supported
-from elmokit.tasks.lstm import bidirectional_lstm
 
 
 def by_torch(lstm, x, packing):

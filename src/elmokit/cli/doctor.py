@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from elmokit.formats import Finding
+    from elmokit.doctor import Finding
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 
@@ -22,8 +22,9 @@ def doctor(path: str, weights: str | None, text: str | None, as_json: bool) -> N
 
     Exits with 1 if there is an error.
     """
+    from elmokit.doctor import diagnose, diagnose_text
     from elmokit.errors import ElmoError
-    from elmokit.formats import diagnose, diagnose_text, load_model
+    from elmokit.formats import load_model
     from elmokit.text import read_lines
 
     findings = diagnose(path, weights)

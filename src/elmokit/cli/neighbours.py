@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from elmokit.neighbours import Use
+    from elmokit.search import Use
 
 
 @click.command()
@@ -37,7 +37,7 @@ def neighbours(
     and the sentence; the first is the use that was asked for.
     """
     import elmokit
-    from elmokit.neighbours import nearest_uses
+    from elmokit.search import nearest_uses
 
     embedder = elmokit.load(model, weights=weights)
     asked, nearest = nearest_uses(embedder, text, word, query=query, k=k, layer=layer, any_word=any_word)

@@ -33,8 +33,7 @@ def score(
     surprising words are marked with *; a word out of vocabulary, with ?, is scored as any such word.
     """
     from elmokit.language_model import LanguageModel
-    from elmokit.text import is_file
-    from elmokit.text_files import read_texts
+    from elmokit.text import is_file, read_texts
 
     from_file = text == "-" or is_file(text)
     language_model = LanguageModel.load(model, weights, tokenizer=tokenizer)

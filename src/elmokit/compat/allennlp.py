@@ -22,12 +22,12 @@ from torch import Tensor, nn
 
 from elmokit.compat import padded
 from elmokit.compat.allennlp_bilm import _ElmoBiLm, batch_to_ids
-from elmokit.embedder import load
+from elmokit.embed.embedder import load
+from elmokit.embed.sentence import Sentence
 from elmokit.errors import ConfigError, DataError
 from elmokit.model.mix import normalise_layers
-from elmokit.sentence import Sentence
 from elmokit.text.tokens import lists_of_tokens
-from elmokit.vector_files.hdf5 import open_hdf5
+from elmokit.vectors.hdf5 import open_hdf5
 
 __all__ = ["Elmo", "ElmoEmbedder", "ScalarMix", "_ElmoBiLm", "batch_to_ids"]
 

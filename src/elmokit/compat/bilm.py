@@ -14,18 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.compat import padded
-from elmokit.embedder import load
+from elmokit.embed.embedder import load
+from elmokit.embed.engine import InferenceBiLM
+from elmokit.embed.type_vectors import TypeVectors
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import load_model
 from elmokit.formats.bilm_hdf5 import read_dataset, read_weights
 from elmokit.formats.inspect import file_kind, read_json
-from elmokit.model import BiLM, InferenceBiLM, ScalarMix
+from elmokit.model import BiLM, ScalarMix
 from elmokit.model.carried import CarriedState
 from elmokit.text import Vocabulary, character_matrix, read_lines
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, PREDICTION_SHIFT
 from elmokit.text.tokens import refuse_bare_string
-from elmokit.type_vectors import TypeVectors
-from elmokit.vector_files.hdf5 import open_hdf5
+from elmokit.vectors.hdf5 import open_hdf5
 
 __all__ = [
     "Batcher",

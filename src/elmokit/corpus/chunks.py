@@ -19,8 +19,8 @@ import numpy.typing as npt
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from elmokit.base import write_bytes
 from elmokit.corpus.cleaning import clean
-from elmokit.corpus.files import write_aside
 from elmokit.corpus.settings import PrepareSettings
 from elmokit.text import sentences_from_lines
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
@@ -132,7 +132,7 @@ class ChunkBuilder:
             "bytes": self._bytes,
             "left_out": dict(self._left_out),
         }
-        write_aside(path, save(tensors, metadata={"facts": json.dumps(facts)}))
+        write_bytes(path, save(tensors, metadata={"facts": json.dumps(facts)}))
 
 
 def write_chunk(

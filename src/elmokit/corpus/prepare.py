@@ -7,6 +7,7 @@ It stands in `OUT.part/` until it is finished, then it is renamed to `OUT`:
 * `types/`, `finished/`: the later steps, which are fast and begin anew.
 """
 
+import errno
 import hashlib
 import io
 import json
@@ -14,7 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,8 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from elmokit.base import (
+    StartStep,
+    can_fork,
+    fresh_folder,
+    ordered_map,
+    plain_reason,
+    progress_display,
+    write_bytes,
+    write_json,
+)
 from elmokit.corpus.chunks import Chunk, write_chunk
-from elmokit.corpus.files import fresh_folder, write_aside, write_errors, write_json
 from elmokit.corpus.prepared import (
     COUNTS,
     FACTS,
@@ -42,11 +52,10 @@ from elmokit.corpus.shards import ShardWriter
 from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
-from elmokit.progress import StartStep, progress_display
 from elmokit.text import Vocabulary, make_word_cutter
 from elmokit.text.vocabulary import SPECIAL_TOKENS
-from elmokit.workers import can_fork, ordered_map
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _Block = tuple[Path, list[str], bool]  # where its chunk goes, its documents, whether they are held out
 
 
@@ -101,7 +110,7 @@ def prepare_corpus(
         _delete_part(part)  # of a run that was killed at its very end
         return corpus
     try:
-        with write_errors(out, part), progress_display(shown=progress) as start_step:
+        with _write_errors(out, part), progress_display(shown=progress) as start_step:
             begun = _begin(out, part, job)
             given = _given_vocabulary(settings)
             if not begun:
@@ -117,6 +126,20 @@ def prepare_corpus(
             f"interrupted; what is done so far is kept in {part}: run the same again to go on"
         ) from None
     return PreparedCorpus(out)
+
+
+@contextmanager
+def _write_errors(out: Path, part: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one clear error."""
+    try:
+        yield
+    except OSError as error:
+        kept = f"what is done so far is kept in {part}: run the same again to go on"
+        if error.errno in _NO_ROOM:
+            todo = f"free some room (about two and a half times the size of the text is needed); {kept}"
+        else:
+            todo = kept if part.exists() else "choose a folder you may write to"
+        raise DataError(f"cannot write {out}: {plain_reason(error)}; {todo}") from error
 
 
 def _refuse_overlap(files: Sequence[Path], heldout: Sequence[Path]) -> None:
@@ -262,7 +285,7 @@ def _finish(
     Vocabulary(table.tokens).save(finished / VOCABULARY)
     counts = io.BytesIO()
     np.save(counts, table.counts)
-    write_aside(finished / COUNTS, counts.getvalue())
+    write_bytes(finished / COUNTS, counts.getvalue())
     table.write(finished / SPELLINGS, finished / SPELLING_STARTS)
     writers, part_counts = _write_shards(chunks, selection, table, finished, start_step)
     report = make_report(chunks, selection, table, part_counts)

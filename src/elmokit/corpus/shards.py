@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.corpus.files import synced
+from elmokit.base import open_flushed
 from elmokit.errors import DataError
 
 BEGIN, END = 0, 1  # ids of `<S>` and `</S>`
@@ -111,7 +111,8 @@ class ShardWriter:
         self._folder.mkdir(exist_ok=True)
         stem = shard_stem(self._folder, len(self.shards))
         tokens, starts = (
-            self._files.enter_context(synced(stem.with_suffix(ending))) for ending in (".tokens", ".starts")
+            self._files.enter_context(open_flushed(stem.with_suffix(ending)))
+            for ending in (".tokens", ".starts")
         )
         self._open = (tokens, starts)
         return self._open

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.base import open_flushed
 from elmokit.corpus.chunks import NUM_BUCKETS, Chunk
-from elmokit.corpus.files import synced
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.settings import PrepareSettings
 from elmokit.errors import DataError
@@ -64,7 +64,7 @@ class TypeTable:
             sentences, tokens = sentences + sentences_in, tokens + tokens_in
             advance()
         self.num_seen = 0
-        with synced(folder / "spellings") as file:
+        with open_flushed(folder / "spellings") as file:
             for first, last in _groups(chunks):
                 file.write(self._merge_group(chunks, first, last, choose))
                 advance()
@@ -88,7 +88,7 @@ class TypeTable:
     def write(self, spellings: Path, starts: Path) -> None:
         """Write the spellings of all types one after another, and where each starts."""
         position = 0
-        with synced(spellings) as text_file, synced(starts) as starts_file:
+        with open_flushed(spellings) as text_file, open_flushed(starts) as starts_file:
             for group in self._spellings():
                 text_file.write(b"".join(group))
                 ends = position + np.cumsum([len(spelling) for spelling in group], dtype=np.int64)

@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from elmokit.embedder import Embedder, load
+from elmokit.embed.embedder import Embedder, load
+from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.formats import ModelBundle
 from elmokit.formats.load import UNRECORDED
 from elmokit.model import CharCNNConfig
 from elmokit.text import TokenizerSpec
-from elmokit.type_vectors import encoder_inputs
 
 
 class ElmoEncoder:

@@ -21,12 +21,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from elmokit.base import refuse_unknown_keys
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.bundle import SOFTMAX_TENSORS, ModelBundle, Softmax, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json
+from elmokit.kernels.precision import int8_scale
 from elmokit.model import BiLM, BiLMConfig
-from elmokit.model.config import refuse_unknown_keys
-from elmokit.model.precision import int8_scale
 from elmokit.text import TokenizerSpec, Vocabulary
 from elmokit.text.lexicon import Lexicon
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from elmokit.base import refuse_unknown_keys
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig, WordConfig
-from elmokit.model.config import refuse_unknown_keys
 
 # Read by nobody at prediction time, but present in published files.
 _TRAINING_KEYS = (

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.embedder import Embedder, load
+from elmokit.embed.embedder import Embedder, load
+from elmokit.embed.reader import Text, refuse_one_string
+from elmokit.embed.sentence import Floats, Pooling, Sentence
 from elmokit.errors import ConfigError, MissingExtra
-from elmokit.reading import Text, refuse_one_string
-from elmokit.sentence import Floats, Pooling, Sentence
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

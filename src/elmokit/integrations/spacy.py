@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.embedder import Embedder, load
+from elmokit.embed.embedder import Embedder, load
+from elmokit.embed.sentence import Floats
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.integrations.storage import from_files, store, to_files
 from elmokit.integrations.words import as_read
-from elmokit.sentence import Floats
 
 try:
     import srsly

@@ -18,19 +18,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmokit.embed.engine import Batch, InferenceBiLM
+from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, windows
+from elmokit.embed.type_vectors import TypeVectors
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.formats import UNRECORDED, Softmax, load_model
+from elmokit.kernels.device import find_device
+from elmokit.kernels.precision import resolve
+from elmokit.kernels.threads import side_by_side, whole_pieces
 from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
-from elmokit.model import BiLM, InferenceBiLM
-from elmokit.model.device import find_device
-from elmokit.model.inference import Batch
-from elmokit.model.precision import resolve
-from elmokit.model.threads import side_by_side, whole_pieces
-from elmokit.reading import Reader, Text, batches_by_length, refuse_one_string, windows
+from elmokit.model import BiLM
 from elmokit.text import Tokenizer, TokenizerSpec, Vocabulary, make_tokenizer
 from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
-from elmokit.type_vectors import TypeVectors
 
 MASK = "[MASK]"
 

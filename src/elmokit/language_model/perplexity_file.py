@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from elmokit.base import Advance, text_progress
 from elmokit.errors import DataError
 from elmokit.language_model.lm import LanguageModel
 from elmokit.language_model.results import Perplexity, SentenceScore
-from elmokit.text_files import Advance, progress_bar, read_texts, split_language
+from elmokit.text import read_texts, split_language
 
 _COLUMNS = ("sentence", "words", "forward", "backward", "perplexity", "tokens")
 
@@ -45,7 +46,7 @@ def perplexity_file(
         raise DataError(f"{sentences} is the text itself; choose another file for its scores")
     language = split_language(split, model.language, tokens=tokens)
     texts = read_texts(source, tokens=tokens, split=language)
-    with progress_bar(source, shown=progress) as advance:
+    with text_progress(source, shown=progress) as advance:
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)

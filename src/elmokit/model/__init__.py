@@ -1,10 +1,10 @@
 """The network: token encoder, projected LSTMs of both directions, mixes of the layers. Knows torch alone."""
 
+from elmokit.kernels.packing import Packing
 from elmokit.model.bilm import BiLM
 from elmokit.model.char_cnn import CharCNN
 from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
-from elmokit.model.inference import InferenceBiLM
-from elmokit.model.lstm import BiLSTMLayer, LayerState, Packing
+from elmokit.model.lstm import BiLSTMLayer, LayerState
 from elmokit.model.mix import ScalarMix
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "BiLSTMLayer",
     "CharCNN",
     "CharCNNConfig",
-    "InferenceBiLM",
     "LayerState",
     "LexiconConfig",
     "Packing",

@@ -5,12 +5,11 @@ U distinct tokens (types), C characters of a token, E character vector, F filter
 one direction, L layers, V vocabulary, K labels.
 """
 
-import difflib
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
+from elmokit.base import check_flag, check_number, check_option, check_whole_number, settings_from_dict
 from elmokit.errors import ConfigError
 
 Activation = Literal["relu", "tanh"]
@@ -49,8 +48,8 @@ class CharCNNConfig:
         _whole("max_characters", self.max_characters, least=3, most=_MAX_CHARACTERS)
         _whole("num_characters", self.num_characters)
         _whole("num_highway", self.num_highway, least=0, most=_MAX_LAYERS)
-        _choice("activation", self.activation, get_args(Activation))
-        _switch("projection", self.projection)
+        check_option("activation", self.activation, get_args(Activation))
+        check_flag("projection", self.projection)
         widest = max(width for width, _ in self.filters)
         if widest > self.max_characters:
             raise ConfigError(
@@ -137,10 +136,9 @@ class BiLMConfig:
         _whole("num_layers", self.num_layers, most=_MAX_LAYERS)
         _clip("cell_clip", self.cell_clip)
         _clip("projection_clip", self.projection_clip)
-        _switch("skip_connections", self.skip_connections)
-        _switch("projection", self.projection)
-        if not _is_number(self.forget_bias):
-            raise ConfigError(f"forget_bias must be a finite number, found {self.forget_bias!r}")
+        check_flag("skip_connections", self.skip_connections)
+        check_flag("projection", self.projection)
+        check_number("forget_bias", self.forget_bias)
         if not self.projection and self.cell_dim != self.projection_dim:
             raise ConfigError(
                 f"without a projection the cell ({self.cell_dim}) and the output ({self.projection_dim}) "
@@ -171,65 +169,27 @@ class BiLMConfig:
         if not isinstance(encoder, Mapping):
             raise ConfigError(f"the model's 'encoder' must be an object with its sizes, found {encoder!r}")
         data["encoder"] = _encoder_from_dict(encoder)
-        return from_known_keys(cls, data, "model")
+        return settings_from_dict(cls, data, "model")
 
 
 def _encoder_from_dict(data: Mapping[str, Any]) -> Encoder:
     if "characters" not in data:
         if "num_words" in data:
-            return from_known_keys(WordConfig, data, "encoder")
-        return from_known_keys(CharCNNConfig, data, "encoder")
+            return settings_from_dict(WordConfig, data, "encoder")
+        return settings_from_dict(CharCNNConfig, data, "encoder")
     if not isinstance(data["characters"], Mapping):
         raise ConfigError(f"the encoder's 'characters' must be an object, found {data['characters']!r}")
-    characters = from_known_keys(CharCNNConfig, data["characters"], "encoder, characters")
-    return from_known_keys(LexiconConfig, {**data, "characters": characters}, "encoder")
-
-
-T = TypeVar("T")
-
-
-def from_known_keys(cls: type[T], data: Mapping[str, Any], where: str) -> T:
-    """Build the dataclass `cls` from `data`, refusing keys that it does not have and naming those missing."""
-    names = [field.name for field in fields(cast(Any, cls))]
-    refuse_unknown_keys(data, names, where)
-    try:
-        return cls(**data)
-    except TypeError as error:
-        raise ConfigError(f"{where}: {error}; it has {sorted(data)}") from error
-
-
-def refuse_unknown_keys(data: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Raise ConfigError for the first of the names in `data` that is not in `known`."""
-    known = list(known)
-    for key in data:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            raise ConfigError(f"{where}: unknown setting {key!r}; {hint}")
+    characters = settings_from_dict(CharCNNConfig, data["characters"], "encoder, characters")
+    return settings_from_dict(LexiconConfig, {**data, "characters": characters}, "encoder")
 
 
 def _whole(name: str, value: object, least: int = 1, most: int = _MAX_SIZE) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ConfigError(f"{name} must be a whole number from {least} to {most}, found {value!r}")
+    check_whole_number(name, value, least=least, most=most)
 
 
 def _clip(name: str, value: object) -> None:
-    if value is not None and not (_is_number(value) and value > 0):
-        raise ConfigError(f"{name} must be a positive number or null, found {value!r}")
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _switch(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name} must be true or false, found {value!r}")
-
-
-def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}, found {value!r}")
+    if value is not None:
+        check_number(name, value, above=0)
 
 
 def _filters(value: object) -> tuple[tuple[int, int], ...]:

@@ -17,46 +17,6 @@ _GATE_NUMBERS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Packing:
-    """How sentences that lie one after another are laid out step by step, longest sentence first.
-
-    Step t holds the t-th token of every sentence that has one, so that no step works on padding. Backward,
-    each sentence is read from its own last token, which gives the same step sizes.
-
-    Attributes:
-        order: (B,) the sentences by falling length.
-        step_sizes: number of sentences that are still running, for each step.
-        index: (2, S) which token stands at a packed place, forward and backward.
-        inverse: (2, S) at which packed place a token stands.
-    """
-
-    order: Tensor
-    step_sizes: list[int]
-    index: Tensor
-    inverse: Tensor
-
-    @classmethod
-    def of(cls, lengths: Tensor) -> "Packing":
-        """Lay out sentences of these lengths.
-
-        Example:
-            >>> packing = Packing.of(torch.tensor([1, 3]))
-            >>> packing.step_sizes, packing.index.tolist()
-            ([2, 1, 1], [[1, 0, 2, 3], [3, 0, 2, 1]])
-        """
-        lengths = lengths.cpu()
-        order = torch.argsort(lengths, descending=True, stable=True)  # (B,)
-        longest = int(lengths.max()) if len(lengths) else 0
-        counts = torch.bincount(lengths, minlength=longest + 1)  # (longest + 1,) sentences of each length
-        sizes = len(lengths) - counts.cumsum(0)[:-1]  # (longest,)
-        step = torch.repeat_interleave(torch.arange(longest), sizes)  # (S,)
-        row = order[torch.arange(len(step)) - (sizes.cumsum(0) - sizes)[step]]  # (S,)
-        ends = lengths.cumsum(0)  # (B,)
-        index = torch.stack([(ends - lengths)[row] + step, ends[row] - 1 - step])  # (2, S)
-        return cls(order, sizes.tolist(), index, torch.argsort(index, dim=1))
-
-
-@dataclass(frozen=True)
 class LayerState:
     """Where one layer stands: hidden (2, B, P), cell (2, B, N)."""
 

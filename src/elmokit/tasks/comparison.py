@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import belong_to_parent
 from elmokit.encoders import Encoder, TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError
 from elmokit.tasks.dataset import TaskData, read_data
@@ -24,7 +25,6 @@ from elmokit.tasks.prepare import choose_tokenizer
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.training import train
 from elmokit.text.tokenizers import make_word_cutter
-from elmokit.workers import belong_to_parent
 
 _MEASURED = "measured.json"
 _MEGABYTE = 1024 * 1024

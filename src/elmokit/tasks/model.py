@@ -17,12 +17,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from elmokit.base import settings_from_dict
+from elmokit.embed.reader import Text, batches_by_length, refuse_one_string, windows
 from elmokit.encoders import Encoder, Sentences, open_encoder
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.formats.inspect import read_json
-from elmokit.model.config import from_known_keys
-from elmokit.model.device import find_device
-from elmokit.reading import Text, batches_by_length, refuse_one_string, windows
+from elmokit.kernels.device import find_device
 from elmokit.tasks.classifier import ClassifierHead
 from elmokit.tasks.decisions import Decision
 from elmokit.tasks.examples import Example, Task
@@ -81,7 +81,7 @@ class TaskConfig:
             "tags": tuple(data["tags"]),
             "labels": tuple(data["labels"]),
         }
-        return from_known_keys(cls, {**data, **parsed}, "config")
+        return settings_from_dict(cls, {**data, **parsed}, "config")
 
 
 class TaskModel(nn.Module):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from elmokit.base import StartStep
 from elmokit.encoders import CachedEncoder, Encoder
 from elmokit.errors import ConfigError, DataError
-from elmokit.progress import StartStep
 from elmokit.tasks.dataset import TaskData
 from elmokit.tasks.examples import Example, Task, check_labels, kind_of, scheme_of
 from elmokit.tasks.model import TaskConfig

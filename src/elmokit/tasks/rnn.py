@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from elmokit.kernels.dropout import Dropout
+from elmokit.kernels.lstm_packed import bidirectional_lstm
 from elmokit.model import Packing
-from elmokit.model.dropout import Dropout
-from elmokit.tasks.lstm import bidirectional_lstm
 
 
 class Hidden(NamedTuple):

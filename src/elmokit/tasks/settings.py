@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
+from elmokit.base import refuse_unknown_keys, settings_from_dict
 from elmokit.errors import ConfigError
-from elmokit.model.config import from_known_keys, refuse_unknown_keys
 from elmokit.tasks.schemes import SPAN_SCHEMES, Scheme
 
 MixChoice = Literal["learnt", "average", "top"]
@@ -147,7 +147,7 @@ class Settings:
     def from_dict(cls, data: Mapping[str, Mapping[str, Any]]) -> "Settings":
         """The inverse of `to_dict`; an unknown name is an error that offers the nearest known one."""
         refuse_unknown_keys(data, _GROUPS, "settings")
-        return cls(**{name: from_known_keys(_GROUPS[name], group, name) for name, group in data.items()})
+        return cls(**{name: settings_from_dict(_GROUPS[name], group, name) for name, group in data.items()})
 
     def changed(self, assignments: Iterable[str]) -> "Settings":
         """The same with changes such as "head.rnn=100".

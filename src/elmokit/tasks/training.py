@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from elmokit.base import StartStep, progress_display
 from elmokit.encoders import open_encoders
 from elmokit.errors import DataError
-from elmokit.model.device import find_device
-from elmokit.progress import StartStep, progress_display
+from elmokit.kernels.device import find_device
 from elmokit.tasks.batches import shuffled_batches
 from elmokit.tasks.checkpoint import Checkpoint
 from elmokit.tasks.dataset import TaskData, read_data

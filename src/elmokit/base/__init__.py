@@ -1,0 +1,63 @@
+"""The ground floor: what every room needs and none owns. Nothing here imports torch.
+
+files      write a file or a folder so that it is whole or not there
+settings   dataclasses that check their own fields and go to and from plain data
+grouping   cut a stream of items into groups
+progress   show how far long work has come
+workers    spread work over processes
+"""
+
+from elmokit.base.files import (
+    draft_file,
+    draft_folder,
+    flush_to_disk,
+    fresh_folder,
+    open_flushed,
+    plain_reason,
+    write_bytes,
+    write_json,
+    write_text,
+)
+from elmokit.base.grouping import group_until
+from elmokit.base.progress import Advance, StartStep, progress_display, text_progress
+from elmokit.base.settings import (
+    bounded,
+    changed_settings,
+    check_fields,
+    check_flag,
+    check_number,
+    check_option,
+    check_whole_number,
+    refuse_unknown_keys,
+    settings_from_dict,
+)
+from elmokit.base.workers import belong_to_parent, can_fork, ordered_map
+
+__all__ = [
+    "Advance",
+    "StartStep",
+    "belong_to_parent",
+    "bounded",
+    "can_fork",
+    "changed_settings",
+    "check_fields",
+    "check_flag",
+    "check_number",
+    "check_option",
+    "check_whole_number",
+    "draft_file",
+    "draft_folder",
+    "flush_to_disk",
+    "fresh_folder",
+    "group_until",
+    "open_flushed",
+    "ordered_map",
+    "plain_reason",
+    "progress_display",
+    "refuse_unknown_keys",
+    "settings_from_dict",
+    "text_progress",
+    "write_bytes",
+    "write_json",
+    "write_text",
+]

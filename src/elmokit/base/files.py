@@ -1,0 +1,111 @@
+"""The one way to write a file: aside first, flushed to disk, then renamed over its final name.
+
+A reader therefore sees the old file or the new one, whole, whatever happens in between: an error, Ctrl-C,
+`kill -9`, a power cut. Nothing else in elmokit renames, flushes or replaces files.
+"""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+@contextmanager
+def draft_file(path: Path) -> Iterator[Path]:
+    """Give a path to write to; on leaving, what was written there becomes `path`.
+
+    Any library may write the draft. If the block raises, the draft is deleted and `path` stays as it was.
+    """
+    draft = _draft_name(path)
+    draft.touch()
+    mode = draft.stat().st_mode  # as the umask wants it; some libraries make files for their owner alone
+    try:
+        yield draft
+        draft.chmod(mode)
+        flush_to_disk(draft)
+        draft.replace(path)
+        flush_to_disk(path.parent)
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def draft_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder to fill; on leaving, it becomes `path`, which must not exist or be empty."""
+    draft = _draft_name(path)
+    draft.mkdir(parents=True)
+    plain = draft / ".mode"
+    plain.touch()
+    mode = plain.stat().st_mode
+    plain.unlink()
+    try:
+        yield draft
+        for file in sorted(draft.rglob("*")):
+            if file.is_file():
+                file.chmod(mode)
+            flush_to_disk(file)
+        flush_to_disk(draft)
+        if path.exists():
+            path.rmdir()  # raises unless it is empty
+        draft.rename(path)
+        flush_to_disk(path.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the content of a file."""
+    with draft_file(path) as draft:
+        draft.write_bytes(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Replace the content of a UTF-8 text file; a lone surrogate is written as its escape."""
+    write_bytes(path, content.encode(errors="backslashreplace"))
+
+
+def write_json(path: Path, content: Any) -> None:  # noqa: ANN401 (whatever JSON can hold)
+    """Replace a file by JSON that people can read."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def open_flushed(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing; on leaving, its content is on the disk."""
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the list of files in a folder, has reached the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open a folder, and needs no flush of it
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fresh_folder(path: Path) -> Path:
+    """Make an empty folder, deleting what an earlier run left there."""
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir()
+    return path
+
+
+def plain_reason(error: Exception) -> str:
+    """Say in a few words why the system refused: "No space left on device"."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _draft_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.draft")

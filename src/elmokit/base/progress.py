@@ -1,0 +1,77 @@
+"""Show how far long work has come, on standard error and only if that is a terminal."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+Advance: TypeAlias = Callable[[str, int], None]
+
+_COMPRESSED = (".gz", ".xz", ".zst")
+
+
+class StartStep(Protocol):
+    """Begins a step of the work."""
+
+    def __call__(self, name: str, total: float | None = None) -> Callable[..., None]:
+        """Return `advance(amount=1, note="")`, to be called with what is done of `total`."""
+        ...
+
+
+@contextmanager
+def progress_display(*, shown: bool) -> Iterator[StartStep]:
+    """Show each step as a line with a bar, its time and a note; the bar pulses if the total is unknown."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console, disable=not (shown and console.is_terminal)) as bar:
+
+        def start(name: str, total: float | None = None) -> Callable[..., None]:
+            task = bar.add_task(name, total=total, note="")
+
+            def advance(amount: float = 1, note: str = "") -> None:
+                bar.update(task, advance=amount, note=note)
+
+            return advance
+
+        yield start
+
+
+@contextmanager
+def text_progress(source: str | Path, *, shown: bool) -> Iterator[Advance]:
+    """Show how far a text file has been read, and the speed.
+
+    Yields:
+        `advance(text, num_tokens)`, to be called for each line or sentence that is done.
+    """
+    path = Path(source)
+    known = path.is_file() and path.suffix not in _COMPRESSED
+    began = time.monotonic()
+    tokens = 0
+    with progress_display(shown=shown) as start:
+        advance_bytes = start("", path.stat().st_size if known else None)
+
+        def advance(text: str, num_tokens: int) -> None:
+            nonlocal tokens
+            tokens += num_tokens
+            speed = tokens / (time.monotonic() - began + 1e-9)
+            advance_bytes(len(text.encode(errors="replace")) + 1, f"{tokens:,} tokens, {speed:,.0f}/s")
+
+        yield advance

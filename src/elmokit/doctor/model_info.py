@@ -1,0 +1,36 @@
+"""What a model is made of, as plain data for people and machines."""
+
+from typing import Any
+
+from elmokit.formats import ModelBundle
+from elmokit.kernels.precision import supported
+
+
+def model_info(bundle: ModelBundle) -> dict[str, Any]:
+    """Describe a model.
+
+    Args:
+        bundle: The model, from `elmokit.formats.load_model`.
+
+    Returns:
+        Plain data that JSON can hold: where it came from, its tokenizer, the sizes of its vectors, vocabulary
+        and softmax (None if it has none), its settings, the shape of each of its weights, and the precisions
+        that this machine does natively.
+    """
+    weights = [
+        {"name": name, "shape": list(weight.shape), "parameters": weight.numel()}
+        for name, weight in bundle.model.named_parameters()
+    ]
+    config = bundle.model.config
+    return {
+        "source": bundle.source,
+        "layers": config.num_layers + 1,
+        "dim": config.output_dim,
+        "parameters": sum(weight["parameters"] for weight in weights),
+        "tokenizer": bundle.tokenizer.to_dict(),
+        "vocabulary": None if bundle.vocabulary is None else len(bundle.vocabulary),
+        "softmax": None if bundle.softmax is None else bundle.softmax.num_words,
+        "config": config.to_dict(),
+        "weights": weights,
+        "precisions": supported(),
+    }

@@ -1,0 +1,1 @@
+"""The main job: text in, the vectors of its tokens out."""

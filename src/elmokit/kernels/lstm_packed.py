@@ -1,0 +1,139 @@
+"""What torch's LSTM computes over a packed batch, with a backward pass written by hand, for the CPU.
+
+Through torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, so that
+time is quadratic in the length of a text (benchmarks/task_lstm.py). Here the gates are kept once, gradients
+are written over them in place, and each weight's gradient is one large product at the end. In training the
+factors of the products are bfloat16 where the processor does that natively; all else is float32.
+
+Shapes: S tokens in packed order, b sentences running at a step, D inputs, N cells.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from elmokit.kernels.dropout import dropout
+from elmokit.kernels.packing import Packing
+from elmokit.kernels.precision import Precision, make_product, multiply, training_precision
+
+_aten = torch.ops.aten
+
+
+def bidirectional_lstm(lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
+    """Run all layers of a bidirectional LSTM, (S, D) → (S, 2N), tokens in the order of the text."""
+    low = lstm.training and x.dtype == torch.float32
+    precision: Precision = training_precision() if low else "float32"
+    for layer in range(lstm.num_layers):
+        if layer:
+            x = dropout(x, lstm.dropout, training=lstm.training)
+        outputs = []
+        for direction, suffix in enumerate((f"l{layer}", f"l{layer}_reverse")):
+            input_weight, state_weight, input_bias, state_bias = (
+                getattr(lstm, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            )
+            hidden: Tensor = _PackedLSTM.apply(  # type: ignore[no-untyped-call]
+                x[packing.index[direction]],
+                input_weight,
+                state_weight,
+                input_bias + state_bias,
+                packing.step_sizes,
+                precision,
+            )
+            outputs.append(hidden[packing.inverse[direction]])
+        x = torch.cat(outputs, dim=1)
+    return x
+
+
+class _PackedLSTM(torch.autograd.Function):
+    """z = W_x x + W_h h + b;  c = σ(f) c + σ(i) tanh(j);  h = σ(o) tanh(c), from the zero state."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        x: Tensor,
+        input_weight: Tensor,
+        state_weight: Tensor,
+        bias: Tensor,
+        step_sizes: Sequence[int],
+        precision: Precision,
+    ) -> Tensor:
+        gates = make_product(precision, input_weight, bias)(x)  # (S, 4N)
+        state_product = make_product(precision, state_weight)
+        cells, tanh_cells, out = x.new_empty(3, len(x), state_weight.shape[1]).unbind()  # (S, N) each
+        before = None
+        for rows in _steps(step_sizes):
+            now, cell = gates[rows], cells[rows]
+            if before is not None:
+                state_product.add_to(now, out[before][: len(now)])
+            i, f, j, o = now.chunk(4, dim=1)  # (b, N) each
+            now[:, : 2 * i.shape[1]].sigmoid_()
+            j.tanh_()
+            o.sigmoid_()
+            torch.mul(i, j, out=cell)
+            if before is not None:
+                cell.addcmul_(f, cells[before][: len(now)])
+            torch.tanh(cell, out=tanh_cells[rows])
+            torch.mul(o, tanh_cells[rows], out=out[rows])
+            before = rows
+        ctx.save_for_backward(x, input_weight, state_weight, out)
+        ctx.kept = (gates, cells, tanh_cells, step_sizes)
+        ctx.precision = precision
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        x, input_weight, state_weight, out = ctx.saved_tensors
+        if ctx.kept is None:
+            raise RuntimeError("backward a second time: the first has written gradients over the gates")
+        gates, cells, tanh_cells, step_sizes = ctx.kept
+        ctx.kept = None
+        grad_hidden = grad_out.contiguous().clone()  # (S, N), what comes from the later step is added to it
+        grad_cell = grad_hidden.new_zeros(step_sizes[0], state_weight.shape[1])
+        steps = _steps(step_sizes)
+        back_through_state = make_product(ctx.precision, state_weight.T)
+        for rows, before in zip(reversed(steps), [*reversed(steps[:-1]), None], strict=True):
+            now = gates[rows]
+            previous = None if before is None else cells[before][: len(now)]
+            _gate_gradients(now, grad_hidden[rows], grad_cell[: len(now)], tanh_cells[rows], previous)
+            if before is not None:
+                back_through_state.add_to(grad_hidden[before][: len(now)], now)
+        # Tokens that have one before them, and the packed places of those before.
+        later = torch.arange(step_sizes[0], len(x))  # (S',)
+        widths = torch.tensor(step_sizes)
+        earlier = later - torch.repeat_interleave(widths[:-1], widths[1:])
+        return (
+            multiply(gates, input_weight, ctx.precision),
+            multiply(gates.T, x, ctx.precision),
+            multiply(gates[step_sizes[0] :].T, out[earlier], ctx.precision),
+            gates.sum(0),
+            None,
+            None,
+        )
+
+
+def _steps(step_sizes: Sequence[int]) -> list[slice]:
+    """The packed places of each step."""
+    return [slice(start, end) for start, end in pairwise(accumulate(step_sizes, initial=0))]
+
+
+def _gate_gradients(
+    gates: Tensor, grad_hidden: Tensor, grad_cell: Tensor, tanh_cell: Tensor, before: Tensor | None
+) -> None:
+    """Write ∂z over the gates (b, 4N), and ∂c of the step before over `grad_cell` (b, N)."""
+    i, f, j, o = gates.chunk(4, dim=1)  # (b, N) each
+    grad_cell.add_(_aten.tanh_backward(grad_hidden * o, tanh_cell))
+    _aten.sigmoid_backward.grad_input(grad_hidden * tanh_cell, o, grad_input=o)
+    grad_i, grad_j = grad_cell * j, grad_cell * i
+    if before is None:
+        f.zero_()
+    else:
+        grad_f = grad_cell * before
+        grad_cell.mul_(f)
+        _aten.sigmoid_backward.grad_input(grad_f, f, grad_input=f)
+    _aten.sigmoid_backward.grad_input(grad_i, i, grad_input=i)
+    _aten.tanh_backward.grad_input(grad_j, j, grad_input=j)

@@ -1,0 +1,278 @@
+"""One step of training: the loss of a window and the gradients of all parameters.
+
+    distinct types → token encoder (each type once) → x
+    for each direction, on a thread of its own: gather x → LSTM layers → softmax → and all the way back
+    gradients of x from both directions → back through the token encoder
+
+The directions share nothing between the two ends, so they run side by side and wait for nobody; sums are
+formed in a fixed order, so that a step gives the same numbers whenever it is run.
+
+Shapes: T steps, B rows, U distinct types, P projection, V words.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from elmokit.kernels.lstm_window import LayerWeights, lstm_window
+from elmokit.kernels.precision import Precision
+from elmokit.kernels.threads import PairOfThreads
+from elmokit.model import BiLM, CharCNN, CharCNNConfig, LayerState
+from elmokit.model.char_cnn import Highway
+from elmokit.model.lstm import BiLSTMLayer
+from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretrain.bilm.softmax_training import (
+    AdaptiveSoftmax,
+    FullSoftmax,
+    Objective,
+    RowGradient,
+    SampledSoftmax,
+    SoftmaxTable,
+    coalesce,
+)
+from elmokit.pretrain.bilm.windows import Ids, Window
+from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+
+_UNKNOWN = SPECIAL_TOKENS.index(UNKNOWN_TOKEN)
+EncoderInputs = Callable[[Ids], tuple[Tensor, ...]]
+
+
+class StepResult(NamedTuple):
+    """Mean loss forward and backward, gradient of the softmax, and the state after the window."""
+
+    forward: float
+    backward: float
+    table: RowGradient
+    state: list[LayerState]
+
+
+@dataclass(frozen=True)
+class _DirectionResult:
+    loss: float
+    x: Tensor  # (U, P) gradient of the type vectors
+    layers: list[LayerWeights]  # gradients
+    table: list[RowGradient]
+    ends: list[tuple[Tensor, Tensor]]
+
+
+class TrainingNetwork:
+    """A biLM and its softmax in training. After `step` the biLM's parameters have their gradients.
+
+    Args:
+        model: the biLM; trained in place.
+        table: the softmax; trained in place.
+        recipe: how.
+        encoder_inputs: what the model's encoder takes for type ids.
+        precision: of the products.
+        threads: to work with.
+        rows: of the batch that this process has; all when not given.
+        frozen: whether the softmax alone is trained.
+    """
+
+    def __init__(
+        self,
+        model: BiLM,
+        table: SoftmaxTable,
+        recipe: Recipe,
+        encoder_inputs: EncoderInputs,
+        *,
+        precision: Precision = "float32",
+        threads: PairOfThreads | None = None,
+        rows: slice | None = None,
+        frozen: bool = False,
+    ) -> None:
+        self.model, self.table, self.recipe, self.frozen = model, table, recipe, frozen
+        self._rows = rows or slice(0, recipe.batch)
+        self._encoder_inputs = encoder_inputs
+        self._precision = precision
+        self._objective = make_objective(recipe, precision)
+        self._layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
+        self._device = table.weight.device
+        self._threads = threads or PairOfThreads(self._device)
+
+    def step(self, window: Window, state: Sequence[LayerState], step: int) -> StepResult:
+        """Losses and gradients of a window; those of the network go to `.grad` of its parameters.
+
+        Args:
+            window: the text.
+            state: of the model before it.
+            step: the number of the step, from which all random numbers follow.
+        """
+        inputs = self._encoder_inputs(window.types)
+        # Every other type: ids go by frequency, so that a first half would have the short words.
+        halves = self._threads.map(self._encode, [[part[h::2] for part in inputs] for h in range(2)])
+        x = halves[0].new_empty(len(window.types), halves[0].shape[1])  # (U, P)
+        x[0::2], x[1::2] = (half.detach() for half in halves)
+        resets = self._resets(window, step)
+        results = self._threads.map(
+            lambda direction: self._run_direction(direction, x, window, state, resets, step), range(2)
+        )
+        self.model.zero_grad()
+        if not self.frozen:
+            self._set_layer_gradients(results)
+            grad_x = results[0].x + results[1].x  # (U, P)
+            self._set_encoder_gradients(halves, [grad_x[h::2] for h in range(2)])
+        ends = [
+            LayerState(*(torch.stack(pair) for pair in zip(*layer, strict=True)))
+            for layer in zip(results[0].ends, results[1].ends, strict=True)
+        ]
+        table = coalesce([gradient for result in results for gradient in result.table])
+        return StepResult(results[0].loss, results[1].loss, table, ends)
+
+    def _encode(self, inputs: list[Tensor]) -> Tensor:
+        with torch.set_grad_enabled(not self.frozen):
+            encoded: Tensor = self.model.encoder(*(part.to(self._device) for part in inputs))
+        return encoded
+
+    def _resets(self, window: Window, step: int) -> list[Tensor]:
+        """For each step of the window the rows whose state becomes zero before it."""
+        shape = (self.recipe.unroll, self.recipe.batch)
+        chance = np.random.default_rng([self.recipe.seed, step]).random(shape)[:, self._rows]
+        zero = window.starts & (chance < self.recipe.reset)  # (T, B)
+        return [torch.from_numpy(np.flatnonzero(row)).to(self._device) for row in zero]
+
+    def _run_direction(
+        self,
+        direction: int,
+        x: Tensor,
+        window: Window,
+        state: Sequence[LayerState],
+        resets: list[Tensor],
+        step: int,
+    ) -> _DirectionResult:
+        """Forward and back through all layers of one direction."""
+        seeds = np.random.SeedSequence([self.recipe.seed, step, direction]).generate_state(2, np.uint64)
+        draws = torch.Generator().manual_seed(int(seeds[0] >> 1))  # the same in all processes
+        generator = torch.Generator(self._device).manual_seed(int(seeds[1] >> 1) + self._rows.start)
+        places = torch.from_numpy(window.inputs[direction]).to(self._device)  # (T, B)
+        targets = torch.from_numpy(window.targets[direction]).to(self._device).flatten()  # (TB,)
+        targets = targets.masked_fill(targets >= self.table.num_words, _UNKNOWN)
+        leaf = x[places].requires_grad_(not self.frozen)  # (T, B, P)
+        weights = [_weights_of(layer, direction, train=not self.frozen) for layer in self._layers]
+        hidden, ends = leaf, []
+        for number, layer in enumerate(weights):
+            hidden = self._drop(hidden, generator)
+            start = (state[number].hidden[direction], state[number].cell[direction])
+            used = self._drop_weights(layer, generator)
+            out, end = lstm_window(hidden, used, start, resets, self.model.config, self._precision)
+            hidden = out + hidden if self.model.config.skip_connections and number > 0 else out
+            ends.append(end)
+        top = self._drop(hidden, generator).flatten(0, 1)  # (TB, P)
+        scale = self.recipe.loss_factor / (2 * self.recipe.batch * self.recipe.unroll)
+        found = self._objective(self.table, top.detach(), targets, scale, draws)
+        loss = found.loss / len(targets)
+        if self.frozen:
+            return _DirectionResult(loss, x, [], found.table, ends)
+        leaves = [leaf, *(tensor for layer in weights for tensor in _tensors(layer))]
+        grad_leaf, *grads = torch.autograd.grad(top, leaves, found.hidden)
+        grad_x = torch.zeros_like(x).index_add_(0, places.flatten(), grad_leaf.flatten(0, 1))
+        return _DirectionResult(loss, grad_x, _as_weights(grads, len(weights)), found.table, ends)
+
+    def _drop(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Dropout of (T, B, P); the same at all steps where the recipe is variational."""
+        if not self.recipe.dropout:
+            return x
+        keep = 1 - self.recipe.dropout
+        shape = x.shape[1:] if self.recipe.variational else x.shape
+        mask = torch.empty(shape, device=x.device).bernoulli_(keep, generator=generator).div_(keep)
+        return x * mask
+
+    def _drop_weights(self, layer: LayerWeights, generator: torch.Generator) -> LayerWeights:
+        if not self.recipe.weight_drop:
+            return layer
+        keep = 1 - self.recipe.weight_drop
+        mask = torch.empty_like(layer.state_weight).bernoulli_(keep, generator=generator).div_(keep)
+        return LayerWeights(layer.input_weight, layer.state_weight * mask, layer.bias, layer.projection)
+
+    def _set_layer_gradients(self, results: list[_DirectionResult]) -> None:
+        for number, layer in enumerate(self._layers):
+            both = [result.layers[number] for result in results]
+            for name, parameter in layer.named_parameters():
+                parameter.grad = torch.stack([getattr(weights, name) for weights in both])
+
+    def _set_encoder_gradients(self, halves: list[Tensor], grads: list[Tensor]) -> None:
+        parameters = list(self.model.encoder.parameters())
+        pairs = list(zip(halves, grads, strict=True))
+        first, second = self._threads.map(
+            lambda pair: torch.autograd.grad(pair[0], parameters, pair[1]), pairs
+        )
+        for parameter, a, b in zip(parameters, first, second, strict=True):
+            parameter.grad = a + b
+
+
+def make_objective(recipe: Recipe, precision: Precision = "float32") -> Objective:
+    """The recipe's softmax."""
+    if recipe.softmax == "full":
+        return FullSoftmax(precision)
+    if recipe.softmax == "adaptive":
+        return AdaptiveSoftmax(precision)
+    return SampledSoftmax(recipe.negatives, precision)
+
+
+@torch.no_grad()
+def draw_start_values(model: BiLM, generator: torch.Generator) -> None:
+    """Start values as in bilm-tf."""
+    encoder = model.encoder
+    nn.init.uniform_(next(encoder.parameters()), -1.0, 1.0, generator=generator)
+    if isinstance(encoder, CharCNN):
+        _draw_encoder(encoder, generator)
+    for layer in model.layers:
+        assert isinstance(layer, BiLSTMLayer)
+        cell, dim = model.config.cell_dim, model.config.projection_dim
+        bound = math.sqrt(6 / (2 * dim + 4 * cell))  # Glorot for input and state as one matrix
+        nn.init.uniform_(layer.input_weight, -bound, bound, generator=generator)
+        nn.init.uniform_(layer.state_weight, -bound, bound, generator=generator)
+        nn.init.zeros_(layer.bias)
+        if layer.projection is not None:
+            bound = math.sqrt(6 / (cell + dim))
+            nn.init.uniform_(layer.projection, -bound, bound, generator=generator)
+
+
+def _draw_encoder(encoder: CharCNN, generator: torch.Generator) -> None:
+    config: CharCNNConfig = encoder.config
+    for convolution in encoder.convolutions:
+        assert isinstance(convolution, nn.Conv1d)
+        assert convolution.bias is not None
+        if config.activation == "relu":
+            nn.init.uniform_(convolution.weight, -0.05, 0.05, generator=generator)
+        else:
+            std = (convolution.kernel_size[0] * config.embedding_dim) ** -0.5
+            nn.init.normal_(convolution.weight, std=std, generator=generator)
+        nn.init.zeros_(convolution.bias)
+    std = config.num_filters**-0.5
+    for highway in encoder.highways:
+        assert isinstance(highway, Highway)
+        for linear, bias in ((highway.gate, -2.0), (highway.transform, 0.0)):
+            nn.init.normal_(linear.weight, std=std, generator=generator)
+            nn.init.constant_(linear.bias, bias)
+    if encoder.projection is not None:
+        nn.init.normal_(encoder.projection.weight, std=std, generator=generator)
+        nn.init.zeros_(encoder.projection.bias)
+
+
+def _weights_of(layer: BiLSTMLayer, direction: int, *, train: bool) -> LayerWeights:
+    parts = (layer.input_weight, layer.state_weight, layer.bias)
+    own = [part.detach()[direction].requires_grad_(train) for part in parts]
+    projection = layer.projection
+    return LayerWeights(
+        own[0],
+        own[1],
+        own[2],
+        None if projection is None else projection.detach()[direction].requires_grad_(train),
+    )
+
+
+def _tensors(weights: LayerWeights) -> list[Tensor]:
+    parts = (weights.input_weight, weights.state_weight, weights.bias, weights.projection)
+    return [part for part in parts if part is not None]
+
+
+def _as_weights(tensors: Sequence[Tensor], layers: int) -> list[LayerWeights]:
+    each = len(tensors) // layers
+    groups = [tensors[start : start + each] for start in range(0, len(tensors), each)]
+    return [LayerWeights(group[0], group[1], group[2], group[3] if each == 4 else None) for group in groups]

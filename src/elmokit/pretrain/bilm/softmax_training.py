@@ -1,0 +1,303 @@
+"""The output layer in training: full, adaptive or sampled softmax, with gradients formed on the way.
+
+The loss is the last thing computed and the first that is differentiated, so both are done together, a block
+of positions at a time, in memory that stays in the cache. Gradients of the table come as rows, because a
+sampled softmax touches a tenth of them.
+
+Shapes: n positions, K negatives, V words, P projection.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from elmokit.formats import Softmax
+from elmokit.kernels.precision import Precision, make_product
+
+# Scores of one block of positions, in numbers (8 MB in float32): more would leave the cache.
+_BLOCK_NUMBERS = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RowGradient:
+    """Gradient of some rows of the table; a row may stand in it more than once."""
+
+    rows: Tensor  # (r,)
+    weight: Tensor  # (r, P)
+    bias: Tensor  # (r,)
+
+
+@dataclass(frozen=True)
+class LossAndGradient:
+    """The summed loss of n positions, and the gradients of `scale` times that sum."""
+
+    loss: float
+    hidden: Tensor  # (n, P)
+    table: list[RowGradient]
+
+
+class SoftmaxTable(nn.Module):
+    """The parameters: a row for each word, and after them one for each cluster of an adaptive softmax.
+
+    Args:
+        num_words: V.
+        dim: P.
+        cutoffs: where the clusters of an adaptive softmax begin; none for a flat one.
+    """
+
+    def __init__(self, num_words: int, dim: int, cutoffs: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.num_words, self.cutoffs = num_words, cutoffs
+        self.weight = nn.Parameter(torch.empty(num_words + len(cutoffs), dim))
+        self.bias = nn.Parameter(torch.zeros(num_words + len(cutoffs)))
+
+    @property
+    def clusters(self) -> list[tuple[int, int]]:
+        """The words of each cluster, from and to."""
+        return list(pairwise((*self.cutoffs, self.num_words)))
+
+    def start(self, counts: np.ndarray | None, generator: torch.Generator) -> None:
+        """Draw the rows as bilm-tf does, N(0, 1/√P); biases from the words' counts, or zero.
+
+        In a short run rare words are hardly ever drawn as negatives, so nothing would push their scores down:
+        a bias of log frequency begins where training would end.
+        """
+        nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
+        nn.init.zeros_(self.bias)
+        if counts is None:
+            return
+        frequencies = torch.from_numpy(counts.astype(np.float64) + 0.5)
+        sums = [frequencies[a:b].sum() for a, b in self.clusters]
+        if sums:
+            frequencies = torch.cat([frequencies, torch.stack(sums)])
+        with torch.no_grad():
+            self.bias.copy_((frequencies / frequencies[: self.num_words].sum()).log())
+
+    @classmethod
+    def of(cls, softmax: Softmax) -> "SoftmaxTable":
+        """The inverse of `export`."""
+        table = cls(len(softmax.weight), softmax.weight.shape[1], softmax.cutoffs)
+        parts = softmax.tensors()
+        with torch.no_grad():
+            for name, parameter in (("weight", table.weight), ("bias", table.bias)):
+                found = [parts[key] for key in (name, f"cluster_{name}") if key in parts]
+                parameter.copy_(torch.cat(found))
+        return table
+
+    def export(self) -> Softmax:
+        """The same as the formats keep it."""
+        weight, bias = self.weight.detach(), self.bias.detach()
+        if not self.cutoffs:
+            return Softmax(weight, bias)
+        return Softmax(
+            weight[: self.num_words],
+            bias[: self.num_words],
+            cutoffs=self.cutoffs,
+            cluster_weight=weight[self.num_words :],
+            cluster_bias=bias[self.num_words :],
+        )
+
+
+class Objective(Protocol):
+    """A way to train the table: the loss of n positions and its gradient."""
+
+    def __call__(
+        self, table: SoftmaxTable, hidden: Tensor, targets: Tensor, scale: float, generator: torch.Generator
+    ) -> LossAndGradient:
+        """(n, P) and (n,) → the loss, and gradients of `scale` × its sum."""
+        ...
+
+
+class FullSoftmax:
+    """All words at every position."""
+
+    def __init__(self, precision: Precision = "float32") -> None:
+        self._precision = precision
+
+    def __call__(
+        self, table: SoftmaxTable, hidden: Tensor, targets: Tensor, scale: float, generator: torch.Generator
+    ) -> LossAndGradient:
+        """See `Objective`."""
+        rows = torch.arange(table.num_words, device=hidden.device)
+        loss, grad_hidden, gradient = _over_rows(table, rows, hidden, targets, scale, self._precision)
+        return LossAndGradient(loss, grad_hidden, [gradient])
+
+
+class AdaptiveSoftmax:
+    """Frequent words and clusters first, then the words of a cluster where the target is in it.
+
+    Joulin et al. 2017, with rows of full width in every cluster.
+    """
+
+    def __init__(self, precision: Precision = "float32") -> None:
+        self._precision = precision
+
+    def __call__(
+        self, table: SoftmaxTable, hidden: Tensor, targets: Tensor, scale: float, generator: torch.Generator
+    ) -> LossAndGradient:
+        """See `Objective`."""
+        first = table.cutoffs[0]
+        all_rows = torch.arange(len(table.weight), device=hidden.device)
+        # (n,), 0: in the head
+        cluster = torch.bucketize(targets, torch.tensor(table.cutoffs, device=hidden.device), right=True)
+        head = torch.cat([all_rows[:first], all_rows[table.num_words :]])
+        columns = torch.where(cluster == 0, targets, first - 1 + cluster)
+        loss, grad_hidden, gradient = _over_rows(table, head, hidden, columns, scale, self._precision)
+        gradients = [gradient]
+        for number, (start, end) in enumerate(table.clusters, start=1):
+            inside = (cluster == number).nonzero().squeeze(1)
+            if len(inside):
+                more, grad, gradient = _over_rows(
+                    table,
+                    all_rows[start:end],
+                    hidden[inside],
+                    targets[inside] - start,
+                    scale,
+                    self._precision,
+                )
+                loss += more
+                grad_hidden.index_add_(0, inside, grad)
+                gradients.append(gradient)
+        return LossAndGradient(loss, grad_hidden, gradients)
+
+
+class SampledSoftmax:
+    """Each target against K words drawn once for all positions, as TensorFlow's `sampled_softmax_loss`.
+
+    Words are drawn log-uniformly by rank, without repetition; log of the expected count is subtracted from
+    every score; a drawn word that is the target of a position does not count there.
+
+    Args:
+        negatives: K.
+        precision: of the products.
+    """
+
+    def __init__(self, negatives: int, precision: Precision = "float32") -> None:
+        self._negatives, self._precision = negatives, precision
+
+    def __call__(
+        self, table: SoftmaxTable, hidden: Tensor, targets: Tensor, scale: float, generator: torch.Generator
+    ) -> LossAndGradient:
+        """See `Objective`."""
+        drawn, tries = draw_log_uniform(table.num_words, min(self._negatives, table.num_words), generator)
+        drawn = drawn.to(hidden.device)  # (K,)
+        place = torch.full((table.num_words,), -1, device=hidden.device)
+        place[drawn] = torch.arange(len(drawn), device=hidden.device)
+        with torch.no_grad():
+            weight, own = table.weight[drawn], table.weight[targets]  # (K, P), (n, P)
+            bias = table.bias[drawn] - log_expected_count(drawn, table.num_words, tries)
+            score = (hidden * own).sum(1) + table.bias[targets]
+            score -= log_expected_count(targets, table.num_words, tries)  # (n,)
+            product, back = (
+                make_product(self._precision, weight, bias),
+                make_product(self._precision, weight.T),
+            )
+            grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+            grad_hidden, grad_score = torch.empty_like(hidden), torch.empty_like(score)
+            loss = 0.0
+            for span, logits, probability in _blocks(hidden, len(drawn) + 1):  # drawn words, then the target
+                product(hidden[span], logits[:, :-1])
+                hits = place[targets[span]]
+                hit = (hits >= 0).nonzero().squeeze(1)
+                logits[hit, hits[hit]] = -torch.inf
+                logits[:, -1] = score[span]
+                torch.softmax(logits, dim=1, out=probability)  # (b, K + 1)
+                others, right = probability[:, :-1], probability[:, -1]
+                loss -= float(right.log().sum())
+                torch.sub(right, 1, out=grad_score[span])
+                grad_bias += others.sum(0)
+                others = _factor(others, self._precision)
+                back(others, grad_hidden[span])
+                _add_product(grad_weight, others.T, hidden[span])
+            grad_hidden.addcmul_(own, grad_score[:, None])
+            for grad in (grad_weight, grad_bias, grad_hidden, grad_score):
+                grad.mul_(scale)
+        of_targets = RowGradient(targets, hidden * grad_score[:, None], grad_score)
+        return LossAndGradient(loss, grad_hidden, [RowGradient(drawn, grad_weight, grad_bias), of_targets])
+
+
+def draw_log_uniform(num_words: int, count: int, generator: torch.Generator) -> tuple[Tensor, int]:
+    """`count` distinct word ids, P(k) = log((k + 2) / (k + 1)) / log(V + 1), and how many draws it took."""
+    if count == num_words:
+        return torch.arange(num_words), 0
+    seen = np.empty(0, np.int64)
+    while True:
+        uniform = torch.rand(2 * count, generator=generator, dtype=torch.float64).numpy()
+        more = np.minimum(np.exp(uniform * np.log(num_words + 1)).astype(np.int64) - 1, num_words - 1)
+        seen = np.concatenate([seen, more])
+        words, first = np.unique(seen, return_index=True)
+        if len(words) >= count:
+            taken = np.argsort(first)[:count]  # those that came first
+            return torch.from_numpy(words[taken]), int(first[taken[-1]]) + 1
+
+
+def log_expected_count(words: Tensor, num_words: int, tries: int) -> Tensor:
+    """Log of how often a word is expected among distinct words found in `tries` draws; 0 if all are there."""
+    if not tries:
+        return torch.zeros(words.shape, device=words.device)
+    words = words.double()
+    chance = ((words + 2) / (words + 1)).log() / np.log(num_words + 1)
+    return (-torch.expm1(tries * torch.log1p(-chance))).log().float()
+
+
+def coalesce(gradients: list[RowGradient]) -> RowGradient:
+    """Every row once, in order."""
+    rows, inverse = torch.unique(torch.cat([g.rows for g in gradients]), return_inverse=True)
+    weight = gradients[0].weight.new_zeros(len(rows), gradients[0].weight.shape[1])
+    weight.index_add_(0, inverse, torch.cat([g.weight for g in gradients]))
+    bias = weight.new_zeros(len(rows)).index_add_(0, inverse, torch.cat([g.bias for g in gradients]))
+    return RowGradient(rows, weight, bias)
+
+
+def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Blocks of positions, each with memory for its scores and for their softmax, (b, columns) both."""
+    most = min(len(hidden), max(16, _BLOCK_NUMBERS // columns))
+    aligned = -(-columns // 16) * 16  # rows that begin where cache lines do: a quarter faster to write
+    logits, probability = hidden.new_empty(2, most, aligned)[:, :, :columns]
+    for start in range(0, len(hidden), most):
+        span = slice(start, min(start + most, len(hidden)))
+        size = span.stop - span.start
+        yield span, logits[:size], probability[:size]
+
+
+def _factor(x: Tensor, precision: Precision) -> Tensor:
+    """A factor of two products, made ready once."""
+    return x.bfloat16() if precision == "bfloat16" else x
+
+
+def _add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add a · b, in the precision of a."""
+    if a.dtype == target.dtype:
+        target.addmm_(a, b)
+    else:
+        target.add_(a @ b.to(a.dtype))
+
+
+@torch.no_grad()
+def _over_rows(
+    table: SoftmaxTable, rows: Tensor, hidden: Tensor, columns: Tensor, scale: float, precision: Precision
+) -> tuple[float, Tensor, RowGradient]:
+    """A softmax over these rows of the table, where `columns` (n,) says which of them is right."""
+    whole = len(rows) == len(table.weight)
+    weight, bias = (table.weight, table.bias) if whole else (table.weight[rows], table.bias[rows])
+    product, back = make_product(precision, weight, bias), make_product(precision, weight.T)
+    grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+    grad_hidden = torch.empty_like(hidden)
+    loss = 0.0
+    for span, logits, probability in _blocks(hidden, len(rows)):
+        torch.softmax(product(hidden[span], logits), dim=1, out=probability)
+        right = columns[span, None]
+        loss -= float(probability.gather(1, right).log().sum())
+        probability.scatter_add_(1, right, probability.new_full(right.shape, -1.0))
+        grad_bias += probability.sum(0)
+        probability = _factor(probability, precision)
+        back(probability, grad_hidden[span])
+        _add_product(grad_weight, probability.T, hidden[span])
+    for grad in (grad_weight, grad_bias, grad_hidden):
+        grad.mul_(scale)
+    return loss, grad_hidden, RowGradient(rows, grad_weight, grad_bias)

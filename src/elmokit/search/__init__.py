@@ -1,0 +1,5 @@
+"""Find uses of words by meaning."""
+
+from elmokit.search.neighbours import Use, nearest_uses
+
+__all__ = ["Use", "nearest_uses"]

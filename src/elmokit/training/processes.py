@@ -1,0 +1,102 @@
+"""Training by several processes (torchrun): each has some of the rows, and gradients are summed.
+
+torch's DistributedDataParallel hooks into autograd's own accumulation, which this training does not use (see
+`pretrain/bilm/network.py`), and would sum the whole table of the softmax at every step. Here the dense
+gradients are summed as one flat tensor, and of a table only the rows that have a gradient are exchanged.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from elmokit.errors import ConfigError
+
+_PATIENCE = timedelta(days=1)  # the others wait while one prepares the text, or evaluates
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among all that train together."""
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def join(cls, device: torch.device) -> "Processes":
+        """Join the others, where torchrun has started several."""
+        count = int(os.environ.get("WORLD_SIZE", "1"))
+        if count == 1:
+            return cls()
+        if not dist.is_initialized():
+            if device.type == "cuda":
+                torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+            # Numbers to agree on lie on the CPU, gradients on the device.
+            dist.init_process_group(
+                "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE
+            )
+        return cls(dist.get_rank(), count)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and speaks."""
+        return self.rank == 0
+
+    def rows(self, batch: int) -> slice:
+        """Which rows of a batch are this process's."""
+        if batch % self.count:
+            raise ConfigError(
+                f"a batch of {batch} rows cannot be divided among {self.count} processes; choose a multiple"
+            )
+        each = batch // self.count
+        return slice(self.rank * each, (self.rank + 1) * each)
+
+    def sum_in_place(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes, in one exchange."""
+        if self.count == 1 or not tensors:
+            return
+        flat = torch.cat([tensor.flatten() for tensor in tensors])
+        dist.all_reduce(flat)
+        for tensor, part in zip(tensors, torch.split(flat, [t.numel() for t in tensors]), strict=True):
+            tensor.copy_(part.view_as(tensor))
+
+    def mean(self, values: Sequence[float]) -> list[float]:
+        """Of each value the mean over all processes."""
+        if self.count == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(tensor)
+        return [float(value) / self.count for value in tensor]
+
+    def from_leader(self, value: float) -> float:
+        """The leading process's value, so that all decide alike."""
+        if self.count == 1:
+            return value
+        tensor = torch.tensor([value], dtype=torch.float64)
+        dist.broadcast(tensor, 0)
+        return float(tensor)
+
+    def join_rows(self, part: Tensor, dim: int) -> Tensor:
+        """Return the parts of all processes as one tensor, joined along `dim`."""
+        return part if self.count == 1 else torch.cat(self._gather(part), dim=dim)
+
+    def wait(self) -> None:
+        """Wait until all are here."""
+        if self.count > 1:
+            dist.barrier()
+
+    def _gather(self, part: Tensor) -> list[Tensor]:
+        parts = [torch.empty_like(part) for _ in range(self.count)]
+        dist.all_gather(parts, part.contiguous())
+        return parts
+
+    def gather_rows(self, part: Tensor) -> list[Tensor]:
+        """Return the tensors of all processes, whose first axes may differ."""
+        sizes = [int(size) for size in self._gather(torch.tensor([len(part)], device=part.device))]
+        padded = part.new_zeros(max(sizes), *part.shape[1:])
+        padded[: len(part)] = part
+        return [other[:size] for other, size in zip(self._gather(padded), sizes, strict=True)]
