@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError
 
 if TYPE_CHECKING:
-    from elmokit.embed.embedder import Embedder, load
-    from elmokit.embed.sentence import Sentence
+    from elmokit.embed import Embedder, Sentence, load
 
 __version__ = "0.1.0.dev0"
 __all__ = [

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from elmokit.embed.embed_file import DType, LayerChoice
-    from elmokit.embed.sentence import Pooling
+    from elmokit.embed import DType, LayerChoice, Pooling
 
 
 @click.command()
@@ -75,7 +74,7 @@ def embed(
     if language and not split:
         raise click.UsageError("--language is for --split")
     import elmokit
-    from elmokit.embed.embed_file import embed_file
+    from elmokit.embed import embed_file
 
     report = embed_file(
         elmokit.load(

@@ -14,7 +14,7 @@ def info(model: str, weights: str | None, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from elmokit.doctor.model_info import model_info
+    from elmokit.doctor import model_info
     from elmokit.formats import load_model
 
     facts = model_info(load_model(model, weights))

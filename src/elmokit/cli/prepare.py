@@ -129,7 +129,7 @@ def prepare(
 
 def _draw(corpus: "PreparedCorpus") -> str:
     """Draw the sentence lengths into the corpus; say where, or why not."""
-    from elmokit.corpus.report import draw_lengths
+    from elmokit.corpus import draw_lengths
     from elmokit.errors import MissingExtra
 
     path = corpus.path / "lengths.png"

@@ -22,12 +22,11 @@ from torch import Tensor, nn
 
 from elmokit.compat import padded
 from elmokit.compat.allennlp_bilm import _ElmoBiLm, batch_to_ids
-from elmokit.embed.embedder import load
-from elmokit.embed.sentence import Sentence
+from elmokit.embed import Sentence, load
 from elmokit.errors import ConfigError, DataError
-from elmokit.model.mix import normalise_layers
-from elmokit.text.tokens import lists_of_tokens
-from elmokit.vectors.hdf5 import open_hdf5
+from elmokit.model import normalise_layers
+from elmokit.text import lists_of_tokens
+from elmokit.vectors import open_hdf5
 
 __all__ = ["Elmo", "ElmoEmbedder", "ScalarMix", "_ElmoBiLm", "batch_to_ids"]
 

@@ -11,17 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.compat import padded
-from elmokit.formats import load_model
-from elmokit.formats.allennlp_layout import entries
-from elmokit.formats.layout import Entry
-from elmokit.model.carried import CarriedState
-from elmokit.text.characters import (
+from elmokit.formats import Entry, entries, load_model
+from elmokit.model import CarriedState
+from elmokit.text import (
     BEGIN_SENTENCE_TOKEN,
     END_SENTENCE_TOKEN,
     PREDICTION_SHIFT,
     character_matrix,
+    lists_of_tokens,
 )
-from elmokit.text.tokens import lists_of_tokens
 
 _MAX_CHARACTERS = 50
 

@@ -14,19 +14,20 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.compat import padded
-from elmokit.embed.embedder import load
-from elmokit.embed.engine import InferenceBiLM
-from elmokit.embed.type_vectors import TypeVectors
+from elmokit.embed import InferenceBiLM, TypeVectors, load
 from elmokit.errors import ConfigError, DataError
-from elmokit.formats import load_model
-from elmokit.formats.bilm_hdf5 import read_dataset, read_weights
-from elmokit.formats.inspect import file_kind, read_json
-from elmokit.model import BiLM, ScalarMix
-from elmokit.model.carried import CarriedState
-from elmokit.text import Vocabulary, character_matrix, read_lines
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, PREDICTION_SHIFT
-from elmokit.text.tokens import refuse_bare_string
-from elmokit.vectors.hdf5 import open_hdf5
+from elmokit.formats import file_kind, load_model, read_dataset, read_json, read_weights
+from elmokit.model import BiLM, CarriedState, ScalarMix
+from elmokit.text import (
+    BEGIN_SENTENCE_TOKEN,
+    END_SENTENCE_TOKEN,
+    PREDICTION_SHIFT,
+    Vocabulary,
+    character_matrix,
+    read_lines,
+    refuse_bare_string,
+)
+from elmokit.vectors import open_hdf5
 
 __all__ = [
     "Batcher",

@@ -6,10 +6,9 @@ from elmokit.compat.many_langs import Embedder      # was: from elmoformanylangs
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmokit.embed.embedder import load
-from elmokit.embed.sentence import Floats
+from elmokit.embed import Floats, load
 from elmokit.errors import ConfigError
-from elmokit.text.tokens import lists_of_tokens
+from elmokit.text import lists_of_tokens
 
 _AVERAGE, _ALL = -1, -2
 

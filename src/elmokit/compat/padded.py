@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from elmokit.errors import ConfigError
-from elmokit.model import BiLM, CharCNNConfig
-from elmokit.model.carried import CarriedState
-from elmokit.text.characters import PAD, PREDICTION_SHIFT
+from elmokit.model import BiLM, CarriedState, CharCNNConfig
+from elmokit.text import PAD, PREDICTION_SHIFT
 
 _PADDING = PAD + PREDICTION_SHIFT  # the character that fills up a token; a position without a token is zeros
 

@@ -16,14 +16,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from elmokit.embed.embedder import Embedder
-from elmokit.embed.sentence import Floats, Sentence
+from elmokit.embed import Embedder, Floats, Sentence
 from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import ModelBundle, load_model
-from elmokit.formats.tf_checkpoint import is_checkpoint, latest
+from elmokit.formats import ModelBundle, is_checkpoint, latest, load_model
 from elmokit.model import CharCNNConfig
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
-from elmokit.text.tokens import lists_of_tokens, refuse_bare_string
+from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens, refuse_bare_string
 
 Layers = Literal["average", "top", "all"]
 Doubles = npt.NDArray[np.float64]

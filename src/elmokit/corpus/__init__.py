@@ -11,7 +11,14 @@ The work goes through five steps, each in a file of its own, and none of them ho
 
 from elmokit.corpus.prepare import prepare_corpus
 from elmokit.corpus.prepared import PreparedCorpus
+from elmokit.corpus.report import draw_lengths
 from elmokit.corpus.settings import PrepareSettings
 from elmokit.corpus.shards import Shard
 
-__all__ = ["PrepareSettings", "PreparedCorpus", "Shard", "prepare_corpus"]
+__all__ = [
+    "PrepareSettings",
+    "PreparedCorpus",
+    "Shard",
+    "draw_lengths",
+    "prepare_corpus",
+]

@@ -22,8 +22,7 @@ from safetensors.numpy import save
 from elmokit.base import write_bytes
 from elmokit.corpus.cleaning import clean
 from elmokit.corpus.settings import PrepareSettings
-from elmokit.text import sentences_from_lines
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, sentences_from_lines
 
 NUM_BUCKETS: Final = 1024
 # What is left out: sentences, records, marks, and the characters of the sentences.

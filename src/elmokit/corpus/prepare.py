@@ -52,8 +52,7 @@ from elmokit.corpus.shards import ShardWriter
 from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import Vocabulary, make_word_cutter
-from elmokit.text.vocabulary import SPECIAL_TOKENS
+from elmokit.text import SPECIAL_TOKENS, Vocabulary, make_word_cutter
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _Block = tuple[Path, list[str], bool]  # where its chunk goes, its documents, whether they are held out

@@ -13,7 +13,7 @@ from elmokit.corpus.chunks import CHARACTERS, EMPTY, MARKS, TOO_LONG, TOO_SHORT,
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import MissingExtra
-from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
 
 @dataclass

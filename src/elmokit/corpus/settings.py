@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ConfigError
-from elmokit.text import TokenizerSpec
-from elmokit.text.vocabulary import SPECIAL_TOKENS
+from elmokit.text import SPECIAL_TOKENS, TokenizerSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,7 @@ from elmokit.corpus.chunks import NUM_BUCKETS, Chunk
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.settings import PrepareSettings
 from elmokit.errors import DataError
-from elmokit.text import Vocabulary
-from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 
 Integers = npt.NDArray[np.int64]
 

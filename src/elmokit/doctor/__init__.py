@@ -4,4 +4,9 @@ from elmokit.doctor.model_doctor import Finding, diagnose
 from elmokit.doctor.model_info import model_info
 from elmokit.doctor.text_doctor import diagnose_text
 
-__all__ = ["Finding", "diagnose", "diagnose_text", "model_info"]
+__all__ = [
+    "Finding",
+    "diagnose",
+    "diagnose_text",
+    "model_info",
+]

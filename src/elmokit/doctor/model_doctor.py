@@ -10,13 +10,21 @@ from typing import Any, Literal
 import torch
 
 from elmokit.errors import DataError, ElmoError
-from elmokit.formats import archives, native
-from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights
-from elmokit.formats.bundle import ModelBundle
-from elmokit.formats.inspect import describe_file, file_kind, read_json
-from elmokit.formats.load import find_model, load_model, model_home
-from elmokit.formats.options import looks_like_options
-from elmokit.formats.tf_checkpoint import is_checkpoint
+from elmokit.formats import (
+    ModelBundle,
+    archives,
+    dataset_shapes,
+    describe_file,
+    file_kind,
+    find_model,
+    holds_weights,
+    is_checkpoint,
+    load_model,
+    looks_like_options,
+    model_home,
+    native,
+    read_json,
+)
 
 Level = Literal["ok", "note", "warning", "error"]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from elmokit.formats import ModelBundle
-from elmokit.kernels.precision import supported
+from elmokit.kernels import supported
 
 
 def model_info(bundle: ModelBundle) -> dict[str, Any]:

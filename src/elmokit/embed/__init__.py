@@ -1,1 +1,28 @@
 """The main job: text in, the vectors of its tokens out."""
+
+from elmokit.embed.embed_file import DType, LayerChoice, embed_file
+from elmokit.embed.embedder import Embedder, load
+from elmokit.embed.engine import Batch, InferenceBiLM
+from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, windows
+from elmokit.embed.sentence import Floats, Pooling, Sentence
+from elmokit.embed.type_vectors import TypeVectors, encoder_inputs
+
+__all__ = [
+    "Batch",
+    "DType",
+    "Embedder",
+    "Floats",
+    "InferenceBiLM",
+    "LayerChoice",
+    "Pooling",
+    "Reader",
+    "Sentence",
+    "Text",
+    "TypeVectors",
+    "batches_by_length",
+    "embed_file",
+    "encoder_inputs",
+    "load",
+    "refuse_one_string",
+    "windows",
+]

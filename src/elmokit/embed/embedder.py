@@ -24,11 +24,8 @@ from elmokit.embed.sentence import Floats, Pooling, Sentence
 from elmokit.embed.type_vectors import TypeVectors
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
-from elmokit.kernels.device import find_device
-from elmokit.kernels.precision import resolve
-from elmokit.kernels.threads import whole_pieces
-from elmokit.model import BiLM, ScalarMix, WordConfig
-from elmokit.model.carried import CarriedState
+from elmokit.kernels import find_device, resolve, whole_pieces
+from elmokit.model import BiLM, CarriedState, ScalarMix, WordConfig
 from elmokit.text import Token, TokenizerSpec, make_tokenizer
 
 

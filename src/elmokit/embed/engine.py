@@ -22,14 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmokit.kernels.packing import Packing
-from elmokit.kernels.precision import Precision, Product, make_product
-from elmokit.kernels.threads import num_threads, side_by_side
-from elmokit.model.bilm import BiLM, State
-from elmokit.model.char_cnn import CharCNN, Highway
-from elmokit.model.config import BiLMConfig
-from elmokit.model.lexicon_encoder import LexiconEncoder
-from elmokit.model.lstm import BiLSTMLayer, LayerState
+from elmokit.kernels import Packing, Precision, Product, make_product, num_threads, side_by_side
+from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, CharCNN, Highway, LayerState, LexiconEncoder, State
 
 # The gates' input half for one block of steps, in numbers (8 MB in float32): larger blocks leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024

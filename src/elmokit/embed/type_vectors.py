@@ -10,8 +10,7 @@ from torch import Tensor
 
 from elmokit.embed.engine import InferenceBiLM
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
-from elmokit.text import Vocabulary, character_matrix, used_characters
-from elmokit.text.lexicon import Lexicon
+from elmokit.text import Lexicon, Vocabulary, character_matrix, used_characters
 
 _CACHED_TYPES = 65_536
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder
+from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder, fingerprint_of
 from elmokit.encoders.cache import CachedEncoder
 from elmokit.encoders.characters import CharacterEncoder
 from elmokit.encoders.elmo import ElmoEncoder
@@ -20,6 +20,7 @@ __all__ = [
     "StaticEncoder",
     "TunableEncoder",
     "WordEncoder",
+    "fingerprint_of",
     "open_encoder",
     "open_encoders",
 ]

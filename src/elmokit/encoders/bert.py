@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from elmokit.embed.reader import batches_by_length
+from elmokit.embed import batches_by_length
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.errors import MissingExtra, ModelFileError
-from elmokit.kernels.device import find_device
+from elmokit.kernels import find_device
 from elmokit.text import TokenizerSpec
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ from torch import Tensor, nn
 from elmokit.encoders.base import LayeredModule, Sentences
 from elmokit.encoders.untrained import UntrainedEncoder
 from elmokit.model import CharCNN, CharCNNConfig
-from elmokit.text import character_matrix
-from elmokit.text.characters import used_characters
+from elmokit.text import character_matrix, used_characters
 
 # 128 filters over three characters of 16 numbers: the character CNN of the paper's baselines.
 _CONFIG = CharCNNConfig(filters=((3, 128),), embedding_dim=16, projection=False)

@@ -8,11 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from elmokit.embed.embedder import Embedder, load
-from elmokit.embed.type_vectors import encoder_inputs
+from elmokit.embed import Embedder, encoder_inputs, load
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
-from elmokit.formats import ModelBundle
-from elmokit.formats.load import UNRECORDED
+from elmokit.formats import UNRECORDED, ModelBundle
 from elmokit.model import CharCNNConfig
 from elmokit.text import TokenizerSpec
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import DataError
-from elmokit.text.lines import read_lines
+from elmokit.text import read_lines
 
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 

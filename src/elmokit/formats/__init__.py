@@ -1,15 +1,37 @@
 """Files ↔ model: one module per format; `load_model` decides which."""
 
+from elmokit.formats.allennlp_layout import entries
+from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights, read_dataset, read_weights
 from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
-from elmokit.formats.load import UNRECORDED, bundled_names, load_model
+from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.layout import Entry
+from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
+from elmokit.formats.native import looks_native
+from elmokit.formats.options import looks_like_options
 from elmokit.formats.save import save_model
+from elmokit.formats.tf_checkpoint import is_checkpoint, latest
 
 __all__ = [
     "UNRECORDED",
+    "Entry",
     "ModelBundle",
     "Softmax",
     "SoftmaxFile",
     "bundled_names",
+    "dataset_shapes",
+    "describe_file",
+    "entries",
+    "file_kind",
+    "find_model",
+    "holds_weights",
+    "is_checkpoint",
+    "latest",
     "load_model",
+    "looks_like_options",
+    "looks_native",
+    "model_home",
+    "read_dataset",
+    "read_json",
+    "read_weights",
     "save_model",
 ]

@@ -9,9 +9,7 @@ from torch import Tensor
 
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.model import BiLM, LexiconConfig, WordConfig
-from elmokit.text import TokenizerSpec, Vocabulary, lexicon
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
-from elmokit.text.lexicon import Lexicon
+from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, Lexicon, TokenizerSpec, Vocabulary, lexicon
 
 SOFTMAX_TENSORS = ("weight", "bias", "cluster_weight", "cluster_bias")
 # Logits worked on at a time: 16 MB in float32, however large the vocabulary.

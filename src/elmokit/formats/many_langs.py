@@ -27,8 +27,7 @@ from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.inspect import describe_file, read_json
 from elmokit.formats.layout import PLAIN, Entry, in_short, make_model, misfits
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
-from elmokit.text import TokenizerSpec
-from elmokit.text.lexicon import Lexicon
+from elmokit.text import Lexicon, TokenizerSpec
 
 _WEIGHTS = ("token_embedder.pkl", "encoder.pkl")
 

@@ -25,10 +25,9 @@ from elmokit.base import refuse_unknown_keys
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.bundle import SOFTMAX_TENSORS, ModelBundle, Softmax, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json
-from elmokit.kernels.precision import int8_scale
+from elmokit.kernels import int8_scale
 from elmokit.model import BiLM, BiLMConfig
-from elmokit.text import TokenizerSpec, Vocabulary
-from elmokit.text.lexicon import Lexicon
+from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 FORMAT = "elmokit"
 FORMAT_VERSION = 1

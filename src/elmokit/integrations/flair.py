@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from elmokit.embed.embedder import Embedder
+from elmokit.embed import Embedder
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import ModelBundle, load_model
 from elmokit.integrations.storage import from_files, to_files

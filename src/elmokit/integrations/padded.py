@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from elmokit.embed.type_vectors import encoder_inputs
+from elmokit.embed import encoder_inputs
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle
 from elmokit.model import BiLM, BiLMConfig, LexiconConfig, WordConfig
-from elmokit.text import Vocabulary
-from elmokit.text.lexicon import Lexicon
+from elmokit.text import Lexicon, Vocabulary
 
 
 class Spelling:

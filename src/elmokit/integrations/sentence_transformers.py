@@ -14,10 +14,9 @@ from typing import Any
 
 import torch
 
-from elmokit.embed.reader import Reader, Text
+from elmokit.embed import Reader, Text
 from elmokit.errors import MissingExtra, ModelFileError
-from elmokit.formats import UNRECORDED, ModelBundle, load_model
-from elmokit.formats.inspect import read_json
+from elmokit.formats import UNRECORDED, ModelBundle, load_model, read_json
 from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
 from elmokit.integrations.storage import store
 from elmokit.model import ScalarMix

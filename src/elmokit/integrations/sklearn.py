@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.embed.embedder import Embedder, load
-from elmokit.embed.reader import Text, refuse_one_string
-from elmokit.embed.sentence import Floats, Pooling, Sentence
+from elmokit.embed import Embedder, Floats, Pooling, Sentence, Text, load, refuse_one_string
 from elmokit.errors import ConfigError, MissingExtra
 
 try:

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.embed.embedder import Embedder, load
-from elmokit.embed.sentence import Floats
+from elmokit.embed import Embedder, Floats, load
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.integrations.storage import from_files, store, to_files
 from elmokit.integrations.words import as_read

@@ -6,9 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmokit.errors import DataError
-from elmokit.formats import ModelBundle, load_model, save_model
-from elmokit.formats.inspect import read_json
-from elmokit.formats.native import looks_native
+from elmokit.formats import ModelBundle, load_model, looks_native, read_json, save_model
 
 
 def store(bundle: ModelBundle, folder: str | Path) -> None:

@@ -20,15 +20,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmokit.embed.reader import Reader, Text
+from elmokit.embed import Reader, Text
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
 from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
 from elmokit.integrations.words import as_read
-from elmokit.model import BiLM, BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
-from elmokit.model.lstm import BiLSTMLayer
-from elmokit.text import Token, TokenizerSpec, Vocabulary, make_tokenizer
-from elmokit.text.lexicon import Lexicon
+from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, CharCNNConfig, LexiconConfig, WordConfig
+from elmokit.text import Lexicon, Token, TokenizerSpec, Vocabulary, make_tokenizer
 
 try:
     from transformers import (

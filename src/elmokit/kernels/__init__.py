@@ -1,1 +1,40 @@
 """Fast paths behind one interface each: products by precision, LSTM loops, threads, memory, devices."""
+
+from elmokit.kernels.device import find_device
+from elmokit.kernels.dropout import Dropout
+from elmokit.kernels.lstm_packed import bidirectional_lstm
+from elmokit.kernels.lstm_window import LayerWeights, lstm_window
+from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
+from elmokit.kernels.packing import Packing
+from elmokit.kernels.precision import (
+    Precision,
+    Product,
+    int8_scale,
+    make_product,
+    resolve,
+    supported,
+    training_precision,
+)
+from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, whole_pieces
+
+__all__ = [
+    "Dropout",
+    "LayerWeights",
+    "Packing",
+    "PairOfThreads",
+    "Precision",
+    "Product",
+    "bidirectional_lstm",
+    "find_device",
+    "flushed_denormals",
+    "int8_scale",
+    "keep_freed_memory",
+    "lstm_window",
+    "make_product",
+    "num_threads",
+    "resolve",
+    "side_by_side",
+    "supported",
+    "training_precision",
+    "whole_pieces",
+]

@@ -18,19 +18,31 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmokit.embed.engine import Batch, InferenceBiLM
-from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, windows
-from elmokit.embed.type_vectors import TypeVectors
+from elmokit.embed import (
+    Batch,
+    InferenceBiLM,
+    Reader,
+    Text,
+    TypeVectors,
+    batches_by_length,
+    refuse_one_string,
+    windows,
+)
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.formats import UNRECORDED, Softmax, load_model
-from elmokit.kernels.device import find_device
-from elmokit.kernels.precision import resolve
-from elmokit.kernels.threads import side_by_side, whole_pieces
+from elmokit.kernels import find_device, resolve, side_by_side, whole_pieces
 from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
 from elmokit.model import BiLM
-from elmokit.text import Tokenizer, TokenizerSpec, Vocabulary, make_tokenizer
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
-from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+from elmokit.text import (
+    BEGIN_SENTENCE_TOKEN,
+    END_SENTENCE_TOKEN,
+    SPECIAL_TOKENS,
+    UNKNOWN_TOKEN,
+    Tokenizer,
+    TokenizerSpec,
+    Vocabulary,
+    make_tokenizer,
+)
 
 MASK = "[MASK]"
 

@@ -1,21 +1,30 @@
 """The network: token encoder, projected LSTMs of both directions, mixes of the layers. Knows torch alone."""
 
-from elmokit.kernels.packing import Packing
-from elmokit.model.bilm import BiLM
-from elmokit.model.char_cnn import CharCNN
+from elmokit.kernels import Packing
+from elmokit.model.bilm import BiLM, State
+from elmokit.model.carried import CarriedState
+from elmokit.model.char_cnn import CharCNN, Highway
 from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
+from elmokit.model.crf import CRF
+from elmokit.model.lexicon_encoder import LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState
-from elmokit.model.mix import ScalarMix
+from elmokit.model.mix import ScalarMix, normalise_layers
 
 __all__ = [
+    "CRF",
     "BiLM",
     "BiLMConfig",
     "BiLSTMLayer",
+    "CarriedState",
     "CharCNN",
     "CharCNNConfig",
+    "Highway",
     "LayerState",
     "LexiconConfig",
+    "LexiconEncoder",
     "Packing",
     "ScalarMix",
+    "State",
     "WordConfig",
+    "normalise_layers",
 ]

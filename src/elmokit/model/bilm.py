@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from elmokit.kernels.packing import Packing
+from elmokit.kernels import Packing
 from elmokit.model.char_cnn import CharCNN, make_embedding
 from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig
 from elmokit.model.lexicon_encoder import LexiconEncoder

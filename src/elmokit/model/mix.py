@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.errors import ConfigError
-from elmokit.kernels.dropout import Dropout
+from elmokit.kernels import Dropout
 
 MixKind = Literal["softmax", "fixed", "residual"]
 LayerNorm = Literal["bilm-tf", "allennlp"]

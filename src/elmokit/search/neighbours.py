@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import ConfigError, DataError
-from elmokit.text.lines import read_lines
+from elmokit.text import read_lines
 
 if TYPE_CHECKING:  # torch, which `--help` does without
-    from elmokit.embed.embedder import Embedder
-    from elmokit.embed.sentence import Sentence
+    from elmokit.embed import Embedder, Sentence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from elmokit.tasks.pictures import new_figure
 from elmokit.tasks.prepare import choose_tokenizer
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.training import train
-from elmokit.text.tokenizers import make_word_cutter
+from elmokit.text import make_word_cutter
 
 _MEASURED = "measured.json"
 _MEGABYTE = 1024 * 1024

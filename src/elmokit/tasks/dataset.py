@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from elmokit.encoders.base import fingerprint_of
+from elmokit.encoders import fingerprint_of
 from elmokit.errors import DataError
 from elmokit.tasks.examples import Cut, Example, Task
 from elmokit.tasks.readers import read_examples

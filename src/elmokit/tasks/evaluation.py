@@ -15,7 +15,7 @@ from elmokit.tasks.model import TaskModel
 from elmokit.tasks.prepare import check_known, expect_one_label, learnt_tags
 from elmokit.tasks.readers import read_examples
 from elmokit.tasks.report import write_errors
-from elmokit.text.tokenizers import make_word_cutter
+from elmokit.text import make_word_cutter
 
 logger = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from elmokit.base import settings_from_dict
-from elmokit.embed.reader import Text, batches_by_length, refuse_one_string, windows
+from elmokit.embed import Text, batches_by_length, refuse_one_string, windows
 from elmokit.encoders import Encoder, Sentences, open_encoder
 from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats.inspect import read_json
-from elmokit.kernels.device import find_device
+from elmokit.formats import read_json
+from elmokit.kernels import find_device
 from elmokit.tasks.classifier import ClassifierHead
 from elmokit.tasks.decisions import Decision
 from elmokit.tasks.examples import Example, Task

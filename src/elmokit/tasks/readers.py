@@ -21,7 +21,7 @@ from typing import Any
 from elmokit.errors import ConfigError, DataError
 from elmokit.tasks.examples import Cut, Example, Task
 from elmokit.tasks.schemes import OUTSIDE
-from elmokit.text.lines import read_lines
+from elmokit.text import read_lines
 
 logger = logging.getLogger(__name__)
 

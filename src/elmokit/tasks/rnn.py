@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from elmokit.kernels.dropout import Dropout
-from elmokit.kernels.lstm_packed import bidirectional_lstm
+from elmokit.kernels import Dropout, bidirectional_lstm
 from elmokit.model import Packing
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmokit.model.crf import CRF
+from elmokit.model import CRF
 from elmokit.tasks.decisions import Decision
 from elmokit.tasks.examples import Example
 from elmokit.tasks.rnn import Hidden

@@ -15,7 +15,7 @@ from torch import nn
 from elmokit.base import StartStep, progress_display
 from elmokit.encoders import open_encoders
 from elmokit.errors import DataError
-from elmokit.kernels.device import find_device
+from elmokit.kernels import find_device
 from elmokit.tasks.batches import shuffled_batches
 from elmokit.tasks.checkpoint import Checkpoint
 from elmokit.tasks.dataset import TaskData, read_data
@@ -26,8 +26,7 @@ from elmokit.tasks.model import MODELS, TaskModel
 from elmokit.tasks.optimizer import make_optimizer, unfreeze
 from elmokit.tasks.prepare import cache_encoders, choose_tokenizer, class_weights, make_config
 from elmokit.tasks.settings import Settings, TrainingSettings
-from elmokit.text import TokenizerSpec
-from elmokit.text.tokenizers import make_word_cutter
+from elmokit.text import TokenizerSpec, make_word_cutter
 
 logger = logging.getLogger(__name__)
 

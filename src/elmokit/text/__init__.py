@@ -4,16 +4,34 @@ Tokens carry their offsets into the given string, so that whatever is computed f
 the text it came from; a model records the `TokenizerSpec` it was trained with.
 """
 
-from elmokit.text.characters import character_ids, character_matrix, is_cut, num_cut, used_characters
+from elmokit.text.characters import (
+    BEGIN_SENTENCE_TOKEN,
+    END_SENTENCE_TOKEN,
+    PAD,
+    PREDICTION_SHIFT,
+    character_ids,
+    character_matrix,
+    is_cut,
+    num_cut,
+    used_characters,
+)
+from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
 from elmokit.text.sentences import sentences_from_lines, split_sentences
 from elmokit.text.text_files import Input, read_texts, split_language
 from elmokit.text.tokenizers import TokenizerSpec, default_spec, make_tokenizer, make_word_cutter
-from elmokit.text.tokens import Token, Tokenizer, tokens_from_list
-from elmokit.text.vocabulary import Vocabulary
+from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
+from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 
 __all__ = [
+    "BEGIN_SENTENCE_TOKEN",
+    "END_SENTENCE_TOKEN",
+    "PAD",
+    "PREDICTION_SHIFT",
+    "SPECIAL_TOKENS",
+    "UNKNOWN_TOKEN",
     "Input",
+    "Lexicon",
     "Token",
     "Tokenizer",
     "TokenizerSpec",
@@ -23,11 +41,13 @@ __all__ = [
     "default_spec",
     "is_cut",
     "is_file",
+    "lists_of_tokens",
     "make_tokenizer",
     "make_word_cutter",
     "num_cut",
     "read_lines",
     "read_texts",
+    "refuse_bare_string",
     "sentences_from_lines",
     "split_language",
     "split_sentences",

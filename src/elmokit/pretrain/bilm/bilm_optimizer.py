@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmokit.kernels.threads import PairOfThreads
+from elmokit.kernels import PairOfThreads
 from elmokit.model import BiLM
 from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable

@@ -4,7 +4,7 @@ import numpy as np
 
 from elmokit.corpus import PreparedCorpus
 from elmokit.pretrain.bilm.windows import Ids
-from elmokit.text.vocabulary import SPECIAL_TOKENS
+from elmokit.text import SPECIAL_TOKENS
 
 
 class LowerCase:

@@ -19,12 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.kernels.lstm_window import LayerWeights, lstm_window
-from elmokit.kernels.precision import Precision
-from elmokit.kernels.threads import PairOfThreads
-from elmokit.model import BiLM, CharCNN, CharCNNConfig, LayerState
-from elmokit.model.char_cnn import Highway
-from elmokit.model.lstm import BiLSTMLayer
+from elmokit.kernels import LayerWeights, PairOfThreads, Precision, lstm_window
+from elmokit.model import BiLM, BiLSTMLayer, CharCNN, CharCNNConfig, Highway, LayerState
 from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.softmax_training import (
     AdaptiveSoftmax,
@@ -36,7 +32,7 @@ from elmokit.pretrain.bilm.softmax_training import (
     coalesce,
 )
 from elmokit.pretrain.bilm.windows import Ids, Window
-from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN
+from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
 _UNKNOWN = SPECIAL_TOKENS.index(UNKNOWN_TOKEN)
 EncoderInputs = Callable[[Ids], tuple[Tensor, ...]]

@@ -11,7 +11,7 @@ from elmokit.language_model import Perplexity
 from elmokit.model import BiLM, CharCNNConfig
 from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.trainer import Position
-from elmokit.training.metrics import read_metrics
+from elmokit.training import read_metrics
 
 
 @dataclass(frozen=True)

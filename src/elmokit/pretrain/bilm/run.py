@@ -18,9 +18,7 @@ import torch
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.errors import ConfigError, DataError, MissingExtra
 from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
-from elmokit.kernels.device import find_device
-from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
-from elmokit.kernels.precision import training_precision
+from elmokit.kernels import find_device, flushed_denormals, keep_freed_memory, training_precision
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LexiconConfig, WordConfig
 from elmokit.pretrain.bilm.network import draw_start_values
@@ -28,10 +26,8 @@ from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.report import Evaluation, draw_curve, model_card
 from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
 from elmokit.pretrain.bilm.trainer import Budget, Status, Trainer, heldout_sentences
-from elmokit.text import Vocabulary, read_texts
-from elmokit.text.vocabulary import SPECIAL_TOKENS
-from elmokit.training.checkpoints import Checkpoints
-from elmokit.training.processes import Processes
+from elmokit.text import SPECIAL_TOKENS, Vocabulary, read_texts
+from elmokit.training import Checkpoints, Processes
 
 _SOFTMAX_SHARE = 0.15  # of the budget goes into fitting a softmax to a model that came without
 

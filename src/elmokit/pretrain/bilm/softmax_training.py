@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.formats import Softmax
-from elmokit.kernels.precision import Precision, make_product
+from elmokit.kernels import Precision, make_product
 
 # Scores of one block of positions, in numbers (8 MB in float32): more would leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.corpus import PreparedCorpus
-from elmokit.embed.type_vectors import encoder_inputs
+from elmokit.embed import encoder_inputs
 from elmokit.errors import ConfigError, TrainingError
-from elmokit.kernels.precision import Precision
-from elmokit.kernels.threads import PairOfThreads, whole_pieces
+from elmokit.kernels import PairOfThreads, Precision, whole_pieces
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM, LayerState
 from elmokit.pretrain.bilm.bilm_optimizer import Optimizer, learning_rate
@@ -26,9 +25,7 @@ from elmokit.pretrain.bilm.network import TrainingNetwork
 from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable, coalesce
 from elmokit.pretrain.bilm.windows import Windows
-from elmokit.training.checkpoints import Checkpoints
-from elmokit.training.metrics import Metrics
-from elmokit.training.processes import Processes
+from elmokit.training import Checkpoints, Metrics, Processes
 
 _LOG_EVERY = 10  # steps
 _EVALUATIONS = 20  # in a run
