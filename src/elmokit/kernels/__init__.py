@@ -1,7 +1,7 @@
 """Fast paths behind one interface each: products by precision, LSTM loops, threads, memory, devices."""
 
 from elmokit.kernels.device import find_device
-from elmokit.kernels.dropout import Dropout
+from elmokit.kernels.dropout import Dropout, dropout
 from elmokit.kernels.lstm_packed import bidirectional_lstm
 from elmokit.kernels.lstm_window import LayerWeights, lstm_window
 from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
@@ -15,6 +15,7 @@ from elmokit.kernels.precision import (
     supported,
     training_precision,
 )
+from elmokit.kernels.seeding import seeded
 from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, whole_pieces
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Precision",
     "Product",
     "bidirectional_lstm",
+    "dropout",
     "find_device",
     "flushed_denormals",
     "int8_scale",
@@ -33,6 +35,7 @@ __all__ = [
     "make_product",
     "num_threads",
     "resolve",
+    "seeded",
     "side_by_side",
     "supported",
     "training_precision",

@@ -23,13 +23,25 @@ from elmokit.kernels.precision import Precision, make_product, multiply, trainin
 _aten = torch.ops.aten
 
 
-def bidirectional_lstm(lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
-    """Run all layers of a bidirectional LSTM, (S, D) → (S, 2N), tokens in the order of the text."""
+def bidirectional_lstm(
+    lstm: nn.LSTM, x: Tensor, packing: Packing, generator: torch.Generator | None = None
+) -> Tensor:
+    """Run all layers of a bidirectional LSTM over a packed batch.
+
+    Args:
+        lstm: The weights, and the dropout between its layers.
+        x: (S, D), the tokens in the order of the text.
+        packing: How the sentences are packed.
+        generator: What dropout masks are drawn from; torch's global generator if not given.
+
+    Returns:
+        (S, 2N), in the order of the text.
+    """
     low = lstm.training and x.dtype == torch.float32
     precision: Precision = training_precision() if low else "float32"
     for layer in range(lstm.num_layers):
         if layer:
-            x = dropout(x, lstm.dropout, training=lstm.training)
+            x = dropout(x, lstm.dropout, training=lstm.training, generator=generator)
         outputs = []
         for direction, suffix in enumerate((f"l{layer}", f"l{layer}_reverse")):
             input_weight, state_weight, input_bias, state_bias = (

@@ -40,3 +40,12 @@ def test_nothing_is_dropped_in_use_and_all_by_a_rate_of_one():
     assert torch.equal(dropout(x, 0.0, training=True), x)
     assert not dropout(x, 1.0, training=True).any()
     assert dropout(torch.empty(0, 3), 0.5, training=True).shape == (0, 3)
+
+
+def test_a_generator_of_its_own_decides_the_masks_and_leaves_the_global_one_alone():
+    x, before = torch.ones(1000), torch.get_rng_state()
+    layer = Dropout(0.5, generator=torch.Generator().manual_seed(3))
+    first, other = layer(x), layer(x)
+    assert torch.equal(dropout(x, 0.5, training=True, generator=torch.Generator().manual_seed(3)), first)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.get_rng_state(), before)
