@@ -22,7 +22,7 @@ from adaptation import adapt
 from common import RESULTS, data_file, machine, markdown_table
 from elmokit.encoders import open_encoders
 from elmokit.tasks import Settings
-from elmokit.tasks.comparison import Compared, Run, compare, comparison_text, draw_comparison
+from elmokit.tasks.comparison import Compared, MeasuredRun, compare, comparison_text, draw_comparison
 from elmokit.tasks.dataset import read_data
 from elmokit.tasks.examples import Task
 from elmokit.tasks.pictures import new_figure
@@ -153,7 +153,7 @@ class Benchmark:
         """What was measured before under the same circumstances."""
         known = None if self.changes else read_kept().get(label, {}).get(Compared(encoder, "", []).name)
         if known and facts.items() <= known.items() and len(known["runs"]) >= self.seeds:
-            return Compared(encoder, known["metric"], [Run(**run) for run in known["runs"]])
+            return Compared(encoder, known["metric"], [MeasuredRun(**run) for run in known["runs"]])
         return None
 
     def _measure(self, label: str, row: Row, encoder: str, facts: dict[str, Any]) -> Compared:
@@ -198,12 +198,12 @@ class Benchmark:
             if kept is not None:
                 tagger = self.timed(encoder)
                 times = {"training": tagger.epoch(), "use": tagger.use()}
-                runs = [Run(**run | times) for run in kept["runs"]]
+                runs = [MeasuredRun(**run | times) for run in kept["runs"]]
                 results.append(Compared(encoder, kept["metric"], runs))
         return results
 
 
-def _notice(name: str, run: Run) -> None:
+def _notice(name: str, run: MeasuredRun) -> None:
     print(f"{name}: {100 * run.score:.2f}", flush=True)
 
 

@@ -1,14 +1,12 @@
 """`elmokit compare`: the same task on several encoders."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from elmokit.tasks.comparison import Run
-    from elmokit.tasks.examples import Task
+    from elmokit.tasks import MeasuredRun
 
 
 @click.command()
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(
     data: str,
-    task: "Task",
+    task: str,
     encoders: str,
     out: str,
     seeds: int,
@@ -44,12 +42,10 @@ def compare(
 
     Every run has a process of its own.
     """
-    from elmokit.errors import MissingExtra
-    from elmokit.tasks import Settings
-    from elmokit.tasks.comparison import compare as compare_encoders
-    from elmokit.tasks.comparison import comparison_text, draw_comparison
+    from elmokit.tasks import compare as compare_encoders
+    from elmokit.tasks import comparison_text, task_settings
 
-    def notice(name: str, run: "Run") -> None:
+    def notice(name: str, run: "MeasuredRun") -> None:
         click.echo(f"{name}: {100 * run.score:.2f}", err=True)
 
     results = compare_encoders(
@@ -58,7 +54,7 @@ def compare(
         [spec.strip() for spec in encoders.split(",")],
         out=out,
         seeds=seeds,
-        settings=Settings().changed(changes),
+        settings=task_settings(task, changes),
         dev=dev,
         format=format,
         tokenizer=tokenizer,
@@ -66,10 +62,5 @@ def compare(
         resume=resume,
         notice=notice,
     )
-    table = comparison_text(results)
-    Path(out, "comparison.md").write_text(table + "\n", encoding="utf-8")
-    try:
-        draw_comparison(results, Path(out, "comparison.png"))
-    except MissingExtra as missing:
-        click.echo(f"no picture: {missing}", err=True)
-    click.echo(json.dumps([one.to_dict() for one in results], indent=2) if as_json else table)
+    shown = json.dumps([one.to_dict() for one in results], indent=2) if as_json else comparison_text(results)
+    click.echo(shown)

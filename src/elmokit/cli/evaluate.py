@@ -25,12 +25,11 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Print the scores of MODEL on the labelled file DATA, in percent (--json: shares)."""
-    from elmokit.tasks import TaskModel
     from elmokit.tasks import evaluate as evaluate_model
-    from elmokit.tasks.report import scores_text
+    from elmokit.tasks import load_task, scores_text
 
     scores = evaluate_model(
-        TaskModel.load(model, device=device),
+        load_task(model, device=device),
         data,
         format=format,
         strict=strict,

@@ -15,8 +15,8 @@ def predict(model: str, text: str, tokens: bool, device: str) -> None:
 
     Prints a line of JSON for each line: tokens and their places, tags, spans, labels, probabilities.
     """
-    from elmokit.tasks import TaskModel
+    from elmokit.tasks import load_task
     from elmokit.text import read_texts
 
-    for prediction in TaskModel.load(model, device=device).stream(read_texts(text, tokens=tokens)):
+    for prediction in load_task(model, device=device).stream(read_texts(text, tokens=tokens)):
         click.echo(json.dumps(prediction.to_dict(), ensure_ascii=False))

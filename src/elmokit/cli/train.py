@@ -1,11 +1,6 @@
 """`elmokit train`: labelled data in, a model folder out."""
 
-from typing import TYPE_CHECKING
-
 import click
-
-if TYPE_CHECKING:
-    from elmokit.tasks.examples import Task
 
 
 @click.command()
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Replace what is in the folder.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
 def train(
-    task: "Task",
+    task: str,
     data: str,
     encoder: str,
     out: str,
@@ -69,9 +64,8 @@ def train(
     The folder that is written holds the model and, of its decisions on dev, scores.json, errors.tsv and
     pictures.
     """
-    from elmokit.tasks import Settings
+    from elmokit.tasks import mixes_text, scores_text, task_settings
     from elmokit.tasks import train as train_task
-    from elmokit.tasks.report import mixes_text, scores_text
 
     flags = {
         "training.epochs": epochs,
@@ -85,7 +79,7 @@ def train(
         data,
         encoder=encoder,
         out=out,
-        settings=Settings().changed([*changes, *given]),
+        settings=task_settings(task, [*changes, *given]),
         dev=dev,
         format=format,
         tokenizer=tokenizer,

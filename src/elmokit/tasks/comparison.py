@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import multiprocessing
 import re
 import shutil
@@ -14,11 +15,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import belong_to_parent
+from elmokit.base import belong_to_parent, write_text
 from elmokit.encoders import Encoder, TunableEncoder, open_encoders
-from elmokit.errors import DataError, ElmoError
+from elmokit.errors import DataError, ElmoError, MissingExtra
 from elmokit.tasks.dataset import TaskData, read_data
-from elmokit.tasks.examples import Task
+from elmokit.tasks.examples import check_task
 from elmokit.tasks.model import TaskModel
 from elmokit.tasks.pictures import new_figure
 from elmokit.tasks.prepare import choose_tokenizer
@@ -26,12 +27,14 @@ from elmokit.tasks.settings import Settings
 from elmokit.tasks.training import train
 from elmokit.text import make_word_cutter
 
+logger = logging.getLogger(__name__)
+
 _MEASURED = "measured.json"
 _MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """One training, measured in a process of its own.
 
     Attributes:
@@ -59,7 +62,7 @@ class Compared:
 
     encoder: str
     metric: str
-    runs: list[Run]
+    runs: list[MeasuredRun]
 
     @property
     def name(self) -> str:
@@ -86,7 +89,7 @@ class Compared:
 
 
 def compare(
-    task: Task,
+    task: str,
     source: str | Path,
     encoders: Sequence[str],
     *,
@@ -98,9 +101,11 @@ def compare(
     tokenizer: str | None = None,
     allow_unseen: bool = False,
     resume: bool = False,
-    notice: Callable[[str, Run], None] = lambda name, run: None,
+    notice: Callable[[str, MeasuredRun], None] = lambda name, run: None,
 ) -> list[Compared]:
     """Train the same head on each encoder with each seed, one run after another.
+
+    The results are also written to `out`, as a table (comparison.md) and a picture (comparison.png).
 
     Args:
         task: as for `train`, like what else has its name there.
@@ -123,6 +128,7 @@ def compare(
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise DataError(f"{folder} is not empty; choose another name, or pass --resume")
+    task = check_task(task)
     settings = settings or Settings()
     for encoder in encoders:
         open_encoders(encoder)  # a wrong name is told before hours of training, not after
@@ -139,10 +145,15 @@ def compare(
             }  # fmt: skip
             measured = _finished(run_folder, arguments) or _in_own_process(arguments)
             metric = measured["metric"]
-            runs.append(Run(**measured["run"]))
+            runs.append(MeasuredRun(**measured["run"]))
             notice(f"{encoder}, seed {seed}", runs[-1])
         results.append(Compared(encoder, metric, runs))
     shutil.rmtree(folder / "cache", ignore_errors=True)
+    write_text(folder / "comparison.md", comparison_text(results) + "\n")
+    try:
+        draw_comparison(results, folder / "comparison.png")
+    except MissingExtra as missing:
+        logger.warning("no picture: %s", missing)
     return results
 
 
@@ -223,7 +234,7 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
     use = time.perf_counter() - began
     epochs = [entry["seconds"] for entry in found.history]
     networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
-    run = Run(
+    run = MeasuredRun(
         score=found.scores.value,
         values=found.scores.values,
         trained=sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),

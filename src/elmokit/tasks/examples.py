@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from elmokit.errors import DataError
+from elmokit.errors import ConfigError, DataError
 from elmokit.tasks.schemes import OUTSIDE, SPAN_SCHEMES, Scheme, fitting_schemes, has_kind
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,18 @@ class Example:
     tags: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     where: str = ""
+
+
+def check_task(name: str) -> Task:
+    """Return the name of a task as such.
+
+    Raises:
+        ConfigError: there is no such task.
+    """
+    for task in TASKS:
+        if task == name:
+            return task
+    raise ConfigError(f"{name!r} is no task; expected one of {', '.join(TASKS)}")
 
 
 def scheme_of(examples: Sequence[Example], known: Scheme | None = None) -> Scheme:

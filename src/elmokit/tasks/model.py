@@ -269,6 +269,11 @@ MODELS: dict[Task, type[TaskModel]] = {
 }
 
 
+def load_task(folder: str | Path, *, device: str = "cpu") -> TaskModel:
+    """Load a model folder that `train` or `TaskModel.save` wrote, whatever its task."""
+    return TaskModel.load(folder, device=device)
+
+
 def _make_head(
     config: TaskConfig, dim: int, weights: dict[str, float] | None
 ) -> TaggerHead | ClassifierHead | IntentHead:

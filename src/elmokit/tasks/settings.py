@@ -176,6 +176,11 @@ class Settings:
         return replace(self, training=replace(self.training, seed=seed))
 
 
+def task_settings(task: str, changes: Iterable[str] = ()) -> Settings:
+    """Return the settings of a task, with changes such as "head.rnn=100"."""
+    return Settings().changed(changes)
+
+
 _GROUPS: dict[str, Any] = {
     "encoder": EncoderSettings,
     "head": HeadSettings,

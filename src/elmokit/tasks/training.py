@@ -20,7 +20,7 @@ from elmokit.tasks.batches import shuffled_batches
 from elmokit.tasks.checkpoint import Checkpoint
 from elmokit.tasks.dataset import TaskData, read_data
 from elmokit.tasks.evaluation import evaluate_examples, write_report
-from elmokit.tasks.examples import Task
+from elmokit.tasks.examples import check_task
 from elmokit.tasks.metrics import Scores
 from elmokit.tasks.model import MODELS, TaskModel
 from elmokit.tasks.optimizer import make_optimizer, unfreeze
@@ -51,7 +51,7 @@ class Training:
 
 
 def train(
-    task: Task,
+    task: str,
     source: str | Path,
     *,
     encoder: str,
@@ -94,6 +94,7 @@ def train(
         KeyboardInterrupt: with a message on what is kept.
     """
     began = time.monotonic()
+    task = check_task(task)
     settings = settings or Settings()
     folder = _prepare_folder(Path(out), resume=resume, overwrite=overwrite)
     with torch.random.fork_rng(devices=[]), progress_display(shown=progress) as start:
