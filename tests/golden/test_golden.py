@@ -1,0 +1,79 @@
+"""Folders and files that version 0.1 saved open with the code of today and give the same numbers.
+
+`make.py` says how they were made.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import elmokit
+from elmokit.language_model import LanguageModel
+from elmokit.tasks import TaskModel
+
+OLD = Path(__file__).parent / "v0_1"
+EXPECTED = json.loads((OLD / "expected.json").read_text(encoding="utf-8"))
+TOKENS = [text.split() for text in EXPECTED["texts"]]
+
+
+@pytest.fixture
+def layers():
+    with np.load(OLD / "layers.npz") as file:
+        return dict(file)
+
+
+@pytest.fixture(autouse=True)
+def _in_the_folder(monkeypatch):
+    """One of the task models names its encoder by a relative path."""
+    monkeypatch.chdir(OLD)
+
+
+@pytest.mark.parametrize("folder", [*sorted(path.name for path in (OLD / "models").iterdir()), "run"])
+def test_a_model_gives_the_same_vectors(folder, layers):
+    folder = folder if folder == "run" else f"models/{folder}"
+    for number, sentence in enumerate(elmokit.load(folder).embed(TOKENS)):
+        np.testing.assert_allclose(sentence.layers, layers[f"{folder}/{number}"], atol=1e-5)
+
+
+@pytest.mark.parametrize("folder", EXPECTED["perplexity"])
+def test_a_language_model_gives_the_same_perplexity(folder):
+    found = LanguageModel.load(folder).perplexity(TOKENS)
+    assert found.mean == pytest.approx(EXPECTED["perplexity"][folder], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", EXPECTED["predictions"])
+def test_a_task_model_predicts_the_same(name):
+    found, expected = (
+        TaskModel.load(f"tasks/{name}").predict(EXPECTED["prompt"]),
+        EXPECTED["predictions"][name],
+    )
+    assert found.tags == expected["tags"]
+    assert found.labels == expected["labels"]
+    assert found.scores == pytest.approx(expected["scores"], abs=1e-5)
+    for span, (label, start, end, probability) in zip(found.spans, expected["spans"], strict=True):
+        assert (span.label, span.start, span.end) == (label, start, end)
+        assert span.probability == pytest.approx(probability, abs=1e-5)
+
+
+def test_what_transformers_saved(layers):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("elmokit.integrations.transformers")  # makes the Auto classes know ELMo
+    model = transformers.AutoModel.from_pretrained("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained("transformers")
+    found = model(**tokenizer(EXPECTED["texts"][:1], return_tensors="pt")).last_hidden_state
+    np.testing.assert_allclose(found[0].detach().numpy(), layers["models/plain/0"][-1], atol=1e-5)
+
+
+def test_what_sentence_transformers_saved(layers):
+    library = pytest.importorskip("sentence_transformers")
+    model = library.SentenceTransformer("sentence-transformers", device="cpu", trust_remote_code=True)
+    expected = layers["models/plain/0"].mean(axis=(0, 1))
+    np.testing.assert_allclose(model.encode(EXPECTED["texts"][0]), expected, atol=1e-5)
+
+
+def test_what_spacy_saved(layers):
+    spacy = pytest.importorskip("spacy")
+    doc = spacy.load(OLD / "spacy")(EXPECTED["texts"][0])
+    np.testing.assert_allclose(doc._.elmo, layers["models/plain/0"], atol=1e-5)
