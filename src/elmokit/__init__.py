@@ -1,33 +1,92 @@
 """elmokit: ELMo for today. Load any published ELMo, embed text exactly and fast on a plain CPU.
 
 >>> import elmokit
->>> elmokit.load("path/to/model")                              # doctest: +SKIP
+>>> elmokit.load("en").embed("The bank raised its rates.").tokens
+['The', 'bank', 'raised', 'its', 'rates', '.']
+
+Names are imported when they are first used, so `import elmokit` is fast and does not import torch.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError
+from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError, TrainingError
 
 if TYPE_CHECKING:
-    from elmokit.embed import Embedder, Sentence, load
+    from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
+    from elmokit.doctor import diagnose, diagnose_text, model_info
+    from elmokit.embed import Embedder, Sentence, embed_file, load
+    from elmokit.formats import ModelBundle, bundled_names, load_model, save_model
+    from elmokit.language_model import LanguageModel, load_lm, perplexity_file
+    from elmokit.model import ScalarMix
+    from elmokit.pretrain import Budget, Recipe, pretrain, read_recipe
+    from elmokit.search import nearest_uses
+    from elmokit.tasks import TaskModel, evaluate, load_task, train
+    from elmokit.text import TokenizerSpec, default_spec
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "Budget",
     "ConfigError",
     "DataError",
     "ElmoError",
     "Embedder",
+    "LanguageModel",
     "MissingExtra",
+    "ModelBundle",
     "ModelFileError",
+    "PrepareSettings",
+    "PreparedCorpus",
+    "Recipe",
+    "ScalarMix",
     "Sentence",
+    "TaskModel",
+    "TokenizerSpec",
+    "TrainingError",
+    "bundled_names",
+    "default_spec",
+    "diagnose",
+    "diagnose_text",
+    "embed_file",
+    "evaluate",
     "load",
+    "load_lm",
+    "load_model",
+    "load_task",
+    "model_info",
+    "nearest_uses",
+    "perplexity_file",
+    "prepare_corpus",
+    "pretrain",
+    "read_recipe",
+    "save_model",
+    "train",
 ]
 
+# The room that each public name is imported from.
+_ROOMS = {
+    "corpus": ("PreparedCorpus", "PrepareSettings", "prepare_corpus"),
+    "doctor": ("diagnose", "diagnose_text", "model_info"),
+    "embed": ("Embedder", "Sentence", "embed_file", "load"),
+    "formats": ("ModelBundle", "bundled_names", "load_model", "save_model"),
+    "language_model": ("LanguageModel", "load_lm", "perplexity_file"),
+    "model": ("ScalarMix",),
+    "pretrain": ("Budget", "Recipe", "read_recipe"),
+    "search": ("nearest_uses",),
+    "tasks": ("TaskModel", "evaluate", "load_task", "train"),
+    "text": ("TokenizerSpec", "default_spec"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 (what a name stands for)
-    """Import torch only when something of it is asked for, so that the command line answers at once."""
-    if name in ("Embedder", "Sentence", "load"):
-        from elmokit.embed import embedder
 
-        return getattr(embedder, name)
-    raise AttributeError(f"module 'elmokit' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (the type depends on the name)
+    """Import a public name when it is first used."""
+    if name == "pretrain":  # a room and a function at once: the room can be called
+        return import_module("elmokit.pretrain")
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'elmokit' has no attribute {name!r}")
+    return getattr(import_module(f"elmokit.{_ROOM_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,5 +1,19 @@
 """Pretraining: raw text to a model folder."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from elmokit.pretrain.bilm import Budget, Evaluation, Recipe, Run, Status, Trainer, pretrain, read_recipe
 
 __all__ = ["Budget", "Evaluation", "Recipe", "Run", "Status", "Trainer", "pretrain", "read_recipe"]
+
+
+class _CallableRoom(ModuleType):
+    """Make `elmokit.pretrain(…)` work although `elmokit.pretrain` is also this module."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 (those of the function)
+        return pretrain(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableRoom
