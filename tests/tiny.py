@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 import torch
 
-from elmokit.formats import ModelBundle, Softmax, SoftmaxFile
-from elmokit.model import BiLM, BiLMConfig, CharCNNConfig, WordConfig
+from elmokit.formats import ModelBundle, SoftmaxFile
+from elmokit.model import BiLM, BiLMConfig, CharCNNConfig, Softmax, WordConfig
 from elmokit.text import TokenizerSpec, Vocabulary
 
 Arrays = dict[str, np.ndarray]
@@ -182,3 +182,16 @@ def write_zip(path: Path, folder: Path, *, under: str = "", compression: int = z
         for file in sorted(folder.iterdir()):
             archive.write(file, f"{under}/{file.name}" if under else file.name)
     return path
+
+
+def random_softmax(
+    words: int, dim: int = 3, cutoffs: tuple[int, ...] = (), *, seed: int = 0, scale: float = 1.0
+) -> Softmax:
+    random = torch.Generator().manual_seed(seed)
+    shapes = [(words, dim), (words,)] + ([(len(cutoffs), dim), (len(cutoffs),)] if cutoffs else [])
+    weight, bias, *clusters = (scale * torch.randn(shape, generator=random) for shape in shapes)
+    return Softmax(weight, bias, cutoffs, *clusters)
+
+
+def random_hidden(rows: int, dim: int = 3) -> torch.Tensor:
+    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(9))

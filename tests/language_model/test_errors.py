@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from elmokit import ConfigError, DataError, ModelFileError
-from elmokit.formats import Softmax
 from elmokit.language_model import LanguageModel
+from elmokit.model import Softmax
 from elmokit.text import TokenizerSpec, Vocabulary
 from tests.tiny import WORDS, tiny_model, write_folder
 

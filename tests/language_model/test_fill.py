@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmokit import ConfigError
-from elmokit.formats import Softmax
 from elmokit.language_model import MASK, LanguageModel
-from elmokit.model import BiLM, BiLMConfig, WordConfig
+from elmokit.model import BiLM, BiLMConfig, Softmax, WordConfig
 from elmokit.text import TokenizerSpec, Vocabulary
 from tests.tiny import WORDS, tiny_model
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elmokit import DataError, reading
-from elmokit.formats import Softmax, load_model, save_model
+from elmokit.formats import load_model, save_model
 from elmokit.language_model import LanguageModel, Perplexity
+from elmokit.model import Softmax
 from elmokit.text import TokenizerSpec, Vocabulary
 from tests.reference import Reference
 from tests.tiny import WORDS, tiny_arrays, tiny_config, tiny_model, tiny_options, write_folder

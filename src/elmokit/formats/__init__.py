@@ -2,7 +2,7 @@
 
 from elmokit.formats.allennlp_layout import entries
 from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights, read_dataset, read_weights
-from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
+from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json
 from elmokit.formats.layout import Entry
 from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
@@ -15,7 +15,6 @@ __all__ = [
     "UNRECORDED",
     "Entry",
     "ModelBundle",
-    "Softmax",
     "SoftmaxFile",
     "bundled_names",
     "dataset_shapes",

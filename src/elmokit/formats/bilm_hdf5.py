@@ -18,10 +18,10 @@ from torch import Tensor
 
 from elmokit.errors import ModelFileError
 from elmokit.formats.bilm_layout import Names, config_of, entries, find_names
-from elmokit.formats.bundle import Softmax, SoftmaxFile
+from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.inspect import describe_file
 from elmokit.formats.layout import Entry, in_short, make_model, misfits
-from elmokit.model import BiLM
+from elmokit.model import BiLM, Softmax
 
 _MAX_DATASETS = 10_000
 _OVERHEAD = 1024 * 1024  # more than names, groups and headers take

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ModelFileError
-from elmokit.formats import archives, bilm_hdf5, many_langs, native, tf_checkpoint
-from elmokit.formats.bundle import ModelBundle, Softmax, SoftmaxFile
+from elmokit.formats import archives, bilm_hdf5, native, tf_checkpoint
+from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.many_langs_files import is_many_langs, read_many_langs
 from elmokit.formats.options import looks_like_options
+from elmokit.model import Softmax
 from elmokit.text import TokenizerSpec, Vocabulary
 
 BUNDLED = Path(__file__).parent.parent / "models"
@@ -145,8 +147,8 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
         and native.looks_native(_json_or_nothing(config))
     ):
         return native.read_native(folder)
-    if options is None and weights is None and many_langs.is_many_langs(folder):
-        return many_langs.read_many_langs(folder, UNRECORDED)
+    if options is None and weights is None and is_many_langs(folder):
+        return read_many_langs(folder, UNRECORDED)
     found = _survey(folder)
     options = options or _only(
         found.options, folder, "options file", "pass that file instead of the folder", found
@@ -223,6 +225,6 @@ def model_home(folder: Path) -> Path:
     files = sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: len(file.parts))
     for file in files:
         data = _json_or_nothing(file) if file_kind(file) == "json" else None
-        if looks_like_options(data) or native.looks_native(data) or many_langs.is_many_langs(file.parent):
+        if looks_like_options(data) or native.looks_native(data) or is_many_langs(file.parent):
             return file.parent
     return files[0].parent if files else folder

@@ -23,10 +23,10 @@ from torch import Tensor
 
 from elmokit.base import refuse_unknown_keys
 from elmokit.errors import ConfigError, DataError, ModelFileError
-from elmokit.formats.bundle import SOFTMAX_TENSORS, ModelBundle, Softmax, SoftmaxFile
+from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json
 from elmokit.kernels import int8_scale
-from elmokit.model import BiLM, BiLMConfig
+from elmokit.model import BiLM, BiLMConfig, Softmax
 from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 FORMAT = "elmokit"
@@ -219,7 +219,7 @@ def _read(file: Any, name: str, *, scaled: bool) -> Tensor:  # noqa: ANN401 (saf
 def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
     try:
         with safe_open(path, framework="pt") as file:
-            names = {"weight", "bias", *file.keys()} & {*SOFTMAX_TENSORS}
+            names = {"weight", "bias", *(name for name in file.keys() if not name.endswith(_SCALE))}  # noqa: SIM118
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
             listed = (file.metadata() or {}).get(_CUTOFFS)
             cutoffs = tuple(map(int, listed.split(","))) if listed else ()

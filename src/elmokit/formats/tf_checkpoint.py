@@ -23,10 +23,10 @@ from torch import Tensor
 
 from elmokit.errors import ModelFileError
 from elmokit.formats.bilm_layout import Names, config_of, entries, find_names
-from elmokit.formats.bundle import Softmax, SoftmaxFile
+from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.crc32c import masked_crc32c
 from elmokit.formats.layout import in_short, make_model, misfits
-from elmokit.model import BiLM
+from elmokit.model import BiLM, Softmax
 
 _CELL = ("kernel", "bias", "projection/kernel")
 _CONVENTIONS = (

@@ -29,10 +29,10 @@ from elmokit.embed import (
     windows,
 )
 from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import UNRECORDED, Softmax, load_model
+from elmokit.formats import UNRECORDED, load_model
 from elmokit.kernels import find_device, resolve, side_by_side, whole_pieces
 from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
-from elmokit.model import BiLM
+from elmokit.model import BiLM, Softmax
 from elmokit.text import (
     BEGIN_SENTENCE_TOKEN,
     END_SENTENCE_TOKEN,

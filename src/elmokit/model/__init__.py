@@ -9,6 +9,7 @@ from elmokit.model.crf import CRF
 from elmokit.model.lexicon_encoder import LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState
 from elmokit.model.mix import ScalarMix, normalise_layers
+from elmokit.model.softmax import Softmax
 
 __all__ = [
     "CRF",
@@ -24,6 +25,7 @@ __all__ = [
     "LexiconEncoder",
     "Packing",
     "ScalarMix",
+    "Softmax",
     "State",
     "WordConfig",
     "normalise_layers",

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.formats import Softmax
 from elmokit.kernels import Precision, make_product
+from elmokit.model import Softmax
 
 # Scores of one block of positions, in numbers (8 MB in float32): more would leave the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024
