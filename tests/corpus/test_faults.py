@@ -247,8 +247,11 @@ def test_opening_what_is_no_corpus(text, out):
         _ = PreparedCorpus(out).vocabulary
     facts = json.loads((out / "corpus.json").read_text())
     (out / "corpus.json").write_text(json.dumps(facts | {"format_version": 99}))
-    with pytest.raises(DataError, match="format version 99, expected 1; update elmokit"):
+    with pytest.raises(DataError, match=r"version 99, expected 2; .* the version of elmokit that made"):
         PreparedCorpus(out)
+    (out / "corpus.json").write_text(json.dumps(facts | {"format_version": 1}))
+    with pytest.raises(DataError, match="format version 1, expected 2; delete it and prepare the text again"):
+        run(text, out)
     (out / "corpus.json").write_text("{")
     with pytest.raises(DataError, match=r"corpus\.json is damaged"):
         PreparedCorpus(out)

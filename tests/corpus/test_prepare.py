@@ -52,6 +52,22 @@ def sentences(corpus, part="train"):
     return found
 
 
+def documents(corpus, part="train"):
+    """All documents, each a list of its sentences without their boundaries."""
+    found = []
+    spelled = iter(sentences(corpus, part))
+    for shard in getattr(corpus, part):
+        assert shard.documents.dtype == np.int64
+        assert shard.documents[0] == 0
+        assert shard.documents[-1] == shard.num_sentences
+        assert len(shard.documents) == shard.num_documents + 1
+        sizes = np.diff(shard.documents)
+        assert (sizes > 0).all()
+        found += [[next(spelled)[1:-1] for _ in range(size)] for size in sizes.tolist()]
+    assert next(spelled, None) is None
+    return found
+
+
 def test_by_hand(prepare):
     corpus = prepare("b a b\nc b\n\na d e b a\n", **LINES, min_count=2, heldout_share=0.0)
     assert corpus.vocabulary.tokens == ("<S>", "</S>", "<UNK>", "b", "a")
@@ -67,6 +83,7 @@ def test_by_hand(prepare):
     assert corpus.train[0].tokens[:5].tolist() == [0, 3, 4, 3, 1]
     assert corpus.train[0].tokens.dtype == np.int32
     assert corpus.train[0].starts.tolist() == [0, 5, 9, 16]
+    assert corpus.train[0].documents.tolist() == [0, 2, 3]
     assert corpus.heldout == []
     assert corpus.report == {
         "documents": 2,
@@ -140,6 +157,7 @@ def test_duplicates(prepare, monkeypatch):
     corpus = prepare(text, **EVERYTHING, deduplicate=True)
     assert [sentence[1:-1] for sentence in sentences(corpus)] == [["a", "b"], ["c", "d"], ["b", "a"], ["x"]]
     assert corpus.report["dropped"]["duplicates"] == 3
+    assert documents(corpus) == [[["a", "b"], ["c", "d"]], [["b", "a"]], [["x"]]]  # the last one is empty
     assert corpus.counts.tolist() == [4, 4, 0, 2, 2, 1, 1, 1]
     assert corpus.vocabulary.tokens[3:] == ("a", "b", "c", "d", "x")
 
@@ -149,8 +167,11 @@ def test_whole_documents_are_held_out(prepare, monkeypatch):
     corpus = prepare(text, **EVERYTHING | {"heldout_share": 0.05})
     held = [sentence[1] for sentence in sentences(corpus, "heldout")]
     assert held == ["d10", "d10", "d30", "d30"]  # one of 20, the middle one
-    assert [sentence[1] for sentence in sentences(corpus)] == [
-        f"d{number}" for number in range(40) if number not in (10, 30) for _ in range(2)
+    assert documents(corpus) == [
+        [[f"d{number}", "one"], [f"d{number}", "two"]] for number in range(40) if number not in (10, 30)
+    ]
+    assert documents(corpus, "heldout") == [
+        [[f"d{number}", "one"], [f"d{number}", "two"]] for number in (10, 30)
     ]
     assert "d10" not in corpus.vocabulary  # only the training part is counted
     assert corpus.report["heldout"] == {"sentences": 4, "tokens": 8, "oov_tokens": 4, "oov_rate": 0.5}
@@ -164,6 +185,25 @@ def test_of_few_documents_one_is_held_out_and_of_very_few_none(prepare, document
     text = "\n\n".join(f"d{number} one" for number in range(documents))
     corpus = prepare(text, **EVERYTHING | {"heldout_share": 0.005})
     assert [sentence[1] for sentence in sentences(corpus, "heldout")] == held
+
+
+def test_where_documents_start(tmp_path):
+    (tmp_path / "a.txt").write_text("One. Two.\nThree.\n\n \nFour.\n")
+    (tmp_path / "b.txt").write_text("Five.\n")
+    (tmp_path / "c.jsonl").write_text('{"text": "Six.\\n\\nSeven."}\n{"text": null}\n{"text": "Eight."}\n')
+    files = [tmp_path / name for name in ("a.txt", "b.txt", "c.jsonl")]
+    plain = PrepareSettings(**EVERYTHING)
+    corpus = prepare_corpus(files, tmp_path / "lines", plain, workers=1)
+    assert [[" ".join(sentence) for sentence in document] for document in documents(corpus)] == [
+        ["One. Two.", "Three."],
+        ["Four."],
+        ["Five."],
+        ["Six.", "Seven."],
+        ["Eight."],
+    ]
+    running = PrepareSettings(tokenizer=default_spec("en"), min_count=1, heldout_share=0.0)
+    corpus = prepare_corpus(files, tmp_path / "running", running, workers=1)
+    assert [shard.documents.tolist() for shard in corpus.train] == [[0, 3, 4, 5, 7, 8]]
 
 
 def test_given_heldout_text(prepare, tmp_path):
@@ -229,16 +269,16 @@ WORDS = st.sampled_from(["a", "b", "é", "鱼", "zz", "<UNK>", *"cdefgh"])
 
 @settings(max_examples=20)
 @given(
-    documents=st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3), min_size=1),
+    texts=st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3), min_size=1),
     min_count=st.integers(1, 2),
     max_vocabulary=st.integers(4, 9),
     entries=st.sampled_from([1, 5, 1000]),
     block=st.sampled_from([1, 30, 1000]),
 )
-def test_like_counting_in_memory(tmp_path_factory, documents, min_count, max_vocabulary, entries, block):
+def test_like_counting_in_memory(tmp_path_factory, texts, min_count, max_vocabulary, entries, block):
     folder = tmp_path_factory.mktemp("corpus")
-    lines = [" ".join(sentence) for document in documents for sentence in document]
-    text = "\n\n".join("\n".join(" ".join(sentence) for sentence in document) for document in documents)
+    lines = [" ".join(sentence) for document in texts for sentence in document]
+    text = "\n\n".join("\n".join(" ".join(sentence) for sentence in document) for document in texts)
     (folder / "text").write_text(text)
     counts = Counter(word for line in lines for word in line.split() if word != "<UNK>")
     frequent = sorted(
@@ -257,10 +297,36 @@ def test_like_counting_in_memory(tmp_path_factory, documents, min_count, max_voc
     assert corpus.counts[3:].tolist() == [counts[word] for word in expected]
     assert corpus.counts[:2].tolist() == [len(lines)] * 2
     assert corpus.counts[2] == sum(len(line.split()) for line in lines) - corpus.counts[3:].sum()
-    assert [" ".join(sentence[1:-1]) for sentence in sentences(corpus)] == lines
+    assert documents(corpus) == texts
     every = corpus.spellings(np.arange(corpus.num_types))
     assert len(set(every)) == len(every)
     assert set(every) == {"<S>", "</S>", "<UNK>", *counts}
+
+
+NUMBERED = st.lists(st.integers(0, 5).map(lambda number: f"w{number}"), min_size=1, max_size=4)
+
+
+@settings(max_examples=20)
+@given(
+    texts=st.lists(st.lists(NUMBERED, min_size=1, max_size=4), min_size=1, max_size=30),
+    shard_tokens=st.sampled_from([1, 20, 1000]),
+    block=st.sampled_from([1, 30, 1000]),
+)
+def test_documents_come_back_without_duplicates_and_held_out(tmp_path_factory, texts, shard_tokens, block):
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "text").write_text("\n\n".join("\n".join(map(" ".join, document)) for document in texts))
+    seen = set()
+    unique = [
+        [sentence for sentence in document if (key := tuple(sentence)) not in seen and not seen.add(key)]
+        for document in texts
+    ]
+    chosen = PrepareSettings(**EVERYTHING | {"heldout_share": 0.5, "deduplicate": True})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BLOCK_CHARACTERS", block)
+        patch.setattr(shards, "SHARD_TOKENS", shard_tokens)
+        corpus = prepare_corpus([folder / "text"], folder / "corpus", chosen, workers=1)
+    assert documents(corpus) == [document for document in unique[::2] if document]
+    assert documents(corpus, "heldout") == [document for document in unique[1::2] if document]
 
 
 def test_spellings_are_let_go_at_once(prepare):

@@ -330,11 +330,13 @@ def _write_shards(
     counts = [PartCounts() for _ in PARTS]
     advance = start_step("writing shards", len(chunks))
     for number, chunk in enumerate(chunks):
-        lengths = chunk.array("lengths")
+        lengths, documents = chunk.array("lengths"), chunk.array("documents")
+        document_of = np.repeat(np.arange(len(documents)), documents)  # (sentences,)
         words = table.ids(number)[chunk.array("tokens")]
         for mask, writer, count in zip(selection.masks(number), writers, counts, strict=True):
             chosen = words[np.repeat(mask, lengths)]
-            writer.add(chosen, lengths[mask])
+            kept = np.bincount(document_of[mask])  # sentences of each document
+            writer.add(chosen, lengths[mask], kept[kept > 0])
             count.add(chosen, lengths[mask], len(table.tokens))
         advance()
     for writer in writers:

@@ -14,7 +14,7 @@ from elmokit.corpus.shards import Shard, check_size, shard_stem
 from elmokit.errors import DataError
 from elmokit.text import TokenizerSpec, Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FACTS, VOCABULARY, COUNTS = "corpus.json", "vocabulary.txt", "counts.npy"
 SPELLINGS, SPELLING_STARTS = "spellings.bin", "spellings.starts"
 PARTS = ("train", "heldout")
@@ -57,7 +57,7 @@ class PreparedCorpus:
         self.num_types: int = facts["num_types"]
         self.train, self.heldout = (
             [
-                Shard(shard_stem(self.path / part, number), shard["tokens"], shard["sentences"])
+                Shard(shard_stem(self.path / part, number), **shard)
                 for number, shard in enumerate(facts["shards"][part])
             ]
             for part in PARTS
@@ -123,6 +123,6 @@ class PreparedCorpus:
         if version != FORMAT_VERSION:
             raise DataError(
                 f"{self.path} has format version {version}, expected {FORMAT_VERSION}; "
-                "update elmokit, or prepare the corpus again"
+                "delete it and prepare the text again, or use the version of elmokit that made it"
             )
         return facts

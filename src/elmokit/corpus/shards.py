@@ -1,13 +1,13 @@
-"""The chunks again, now with the ids of the corpus: two plain files a shard, which are mapped to be read.
+"""Shards: the sentences of a prepared corpus as ids, in plain files that are memory-mapped when read.
 
-`00000.tokens` are int32, `00000.starts` int64, little-endian and without a header.
+A shard is three files without a header, little-endian: `00000.tokens` (int32), `00000.starts` and
+`00000.documents` (int64). A shard starts with a document and holds whole documents.
 """
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from elmokit.errors import DataError
 
 BEGIN, END = 0, 1  # ids of `<S>` and `</S>`
 SHARD_TOKENS = 4_000_000
+_ENDINGS = (".tokens", ".starts", ".documents")
 # A mapped file holds a file handle, of which a process has about a thousand.
 _MOST_SHARDS = 64
 
@@ -25,30 +26,41 @@ class Shard:
     """Consecutive sentences of a part of the corpus, in the order of the text.
 
     Args:
-        stem: The path of its two files, without their endings.
-        num_tokens: How many ids it has, boundaries among them.
-        num_sentences: How many sentences.
+        stem: The path of its files, without their endings.
+        num_tokens: The number of ids, sentence boundaries included.
+        num_sentences: The number of sentences.
+        num_documents: The number of documents.
 
     Raises:
-        DataError: A file is missing or of the wrong size.
+        DataError: A file is missing or has the wrong size.
     """
 
-    def __init__(self, stem: Path, num_tokens: int, num_sentences: int) -> None:
-        self._tokens_file, self._starts_file = stem.with_suffix(".tokens"), stem.with_suffix(".starts")
+    def __init__(self, stem: Path, *, num_tokens: int, num_sentences: int, num_documents: int) -> None:
+        self._files = [stem.with_suffix(ending) for ending in _ENDINGS]
         self.num_tokens = num_tokens
         self.num_sentences = num_sentences
-        check_size(self._tokens_file, 4 * num_tokens)
-        check_size(self._starts_file, 8 * (num_sentences + 1))
+        self.num_documents = num_documents
+        sizes = (4 * num_tokens, 8 * (num_sentences + 1), 8 * (num_documents + 1))
+        for file, size in zip(self._files, sizes, strict=True):
+            check_size(file, size)
 
     @cached_property
     def tokens(self) -> npt.NDArray[np.int32]:
-        """Type ids of all sentences one after another, each `<S> … </S>` (0 … 1); mapped."""
-        return np.memmap(self._tokens_file, dtype="<i4", mode="r")
+        """Type ids of all sentences, one after another, each `<S> … </S>` (0 … 1)."""
+        return np.memmap(self._files[0], dtype="<i4", mode="r")
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Where each sentence starts in `tokens`, and at last their number; (sentences + 1,), mapped."""
-        return np.memmap(self._starts_file, dtype="<i8", mode="r")
+        """Where each sentence starts in `tokens`, then the number of tokens; (num_sentences + 1,)."""
+        return np.memmap(self._files[1], dtype="<i8", mode="r")
+
+    @cached_property
+    def documents(self) -> npt.NDArray[np.int64]:
+        """The first sentence of each document, then the number of sentences; (num_documents + 1,).
+
+        The sentences of document `d` are those from `documents[d]` up to, not including, `documents[d + 1]`.
+        """
+        return np.memmap(self._files[2], dtype="<i8", mode="r")
 
 
 def check_size(path: Path, size: int) -> None:
@@ -60,29 +72,41 @@ def check_size(path: Path, size: int) -> None:
 
 
 class ShardWriter:
-    """Writes the sentences of one part into shards of about equal size.
+    """Writes the sentences of one part of the corpus into shards of about equal size.
 
     Args:
-        folder: Where the shards go; it is made when there is one.
-        total_tokens: How many words and boundaries will come, about.
+        folder: Where the shards go; it is created with the first one.
+        total_tokens: About how many words and boundaries there will be.
 
     Attributes:
-        shards: Tokens and sentences of each finished shard.
+        shards: The counts of each finished shard, by the names that `Shard` takes.
     """
 
     def __init__(self, folder: Path, total_tokens: int) -> None:
         self._folder = folder
         self._least_tokens = max(SHARD_TOKENS, -(-total_tokens // _MOST_SHARDS))
-        self._files = ExitStack()
-        self._open: tuple[BinaryIO, BinaryIO] | None = None
-        self.shards: list[Mapping[str, int]] = []
-        self._tokens = self._sentences = 0
+        self._stack = ExitStack()
+        self._files: list[BinaryIO] = []
+        self.shards: list[dict[str, int]] = []
+        self._tokens = self._sentences = self._documents = 0
 
-    def add(self, words: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> None:
-        """Write sentences, given their words one after another and how many each has."""
+    def add(
+        self,
+        words: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        documents: npt.NDArray[np.integer[Any]],
+    ) -> None:
+        """Write whole documents.
+
+        Args:
+            words: The words of all sentences, one after another.
+            lengths: The number of words of each sentence.
+            documents: The number of sentences of each document, 1 or more.
+        """
         if not len(lengths):
             return
-        tokens_file, starts_file = self._open or self._begin()
+        if not self._files:
+            self._begin()
         ends = np.cumsum(lengths + 2, dtype=np.int64)  # (sentences,)
         starts = ends - lengths - 2
         inside = np.ones(ends[-1], dtype=bool)
@@ -90,32 +114,38 @@ class ShardWriter:
         tokens = np.full(ends[-1], END, dtype="<i4")
         tokens[starts] = BEGIN
         tokens[inside] = words
-        tokens_file.write(tokens.tobytes())
-        starts_file.write((self._tokens + starts).astype("<i8").tobytes())
+        first_sentences = np.cumsum(documents, dtype=np.int64) - documents
+        self._write(tokens, self._tokens + starts, self._sentences + first_sentences)
         self._tokens += len(tokens)
         self._sentences += len(lengths)
+        self._documents += len(documents)
         if self._tokens >= self._least_tokens:
             self.finish()
 
     def finish(self) -> None:
         """Close the open shard, if there is one."""
-        if self._open is None:
+        if not self._files:
             return
-        self._open[1].write(np.array([self._tokens], dtype="<i8").tobytes())
-        self._files.close()
-        self.shards.append({"tokens": self._tokens, "sentences": self._sentences})
-        self._open = None
-        self._tokens = self._sentences = 0
+        self._write(np.zeros(0), np.array([self._tokens]), np.array([self._sentences]))
+        self._stack.close()
+        self.shards.append(
+            {
+                "num_tokens": self._tokens,
+                "num_sentences": self._sentences,
+                "num_documents": self._documents,
+            }
+        )
+        self._files = []
+        self._tokens = self._sentences = self._documents = 0
 
-    def _begin(self) -> tuple[BinaryIO, BinaryIO]:
+    def _begin(self) -> None:
         self._folder.mkdir(exist_ok=True)
         stem = shard_stem(self._folder, len(self.shards))
-        tokens, starts = (
-            self._files.enter_context(open_flushed(stem.with_suffix(ending)))
-            for ending in (".tokens", ".starts")
-        )
-        self._open = (tokens, starts)
-        return self._open
+        self._files = [self._stack.enter_context(open_flushed(stem.with_suffix(end))) for end in _ENDINGS]
+
+    def _write(self, *arrays: npt.NDArray[Any]) -> None:
+        for file, array, kind in zip(self._files, arrays, ("<i4", "<i8", "<i8"), strict=True):
+            file.write(array.astype(kind, copy=False).tobytes())
 
 
 def shard_stem(folder: Path, number: int) -> Path:

@@ -1,6 +1,10 @@
 """Files to documents, documents to blocks of text.
 
-A document ends at a blank line or at the end of its file; in JSON lines and Parquet each record is one.
+Where a document starts:
+
+* in a text file, at the beginning of the file and after a blank line, whether lines are sentences or running
+  text; a text that has no blank line for 100,000 characters starts another document at the next line;
+* in JSON lines and Parquet, at each record, which may have blank lines inside.
 """
 
 import glob
