@@ -66,9 +66,9 @@ def test_heldout_vocabulary_and_language_of_a_tokenizer(run, text, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "say in which --language the text is"),
-        ("--language en --vocabulary v --min-count 2", "leave out --min-count and --max-vocab"),
-        ("--language en --heldout v --heldout-share 0.1", "leave out --heldout-share"),
+        ("", "the language of the text is needed"),
+        ("--language en --vocabulary v --min-count 2", "leave out min_count and max_vocabulary"),
+        ("--language en --heldout v --heldout-share 0.1", "leave out heldout_share"),
     ],
 )
 def test_misuse(run, text, tmp_path, options, message):

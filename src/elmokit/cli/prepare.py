@@ -56,33 +56,17 @@ def refuse_corpus_options(options: Mapping[str, Any], corpus: str) -> None:
 
 
 def read_settings(options: Mapping[str, Any]) -> "PrepareSettings":
-    """Make the settings of what a user said; what was not said keeps its default."""
-    from dataclasses import replace
-
+    """Make the settings that the options of `corpus_options` describe."""
     from elmokit.corpus import PrepareSettings
-    from elmokit.text import TokenizerSpec, default_spec
+    from elmokit.errors import ConfigError
 
-    if options["vocabulary"] and (options["min_count"] or options["max_vocab"]):
-        raise click.UsageError("--vocabulary is taken as it is; leave out --min-count and --max-vocab")
-    if options["heldout"] and options["heldout_share"] is not None:
-        raise click.UsageError("--heldout names the held-out text; leave out --heldout-share")
-    language = options["language"]
-    if options["tokenizer"]:
-        spec = TokenizerSpec.parse(options["tokenizer"])
-        spec = replace(spec, language=spec.language or language)
-    elif language:
-        spec = default_spec(language)
-    else:
-        raise click.UsageError("say in which --language the text is, e.g. --language en")
-    names = ("min_tokens", "max_tokens", "min_count", "vocabulary", "heldout_share", "json_field")
-    settings = {name: options[name] for name in (*names, "parquet_column", "heldout")}
-    settings["max_vocabulary"] = options["max_vocab"]
-    return PrepareSettings(
-        tokenizer=replace(spec, lowercase=options["lowercase"]),
-        split_sentences=not options["lines"],
-        deduplicate=options["deduplicate"],
-        **{name: value for name, value in settings.items() if value is not None},
-    )
+    chosen = {name: options[name] for name in _NAMES}
+    chosen["split_sentences"] = not chosen.pop("lines")
+    chosen["max_vocabulary"] = chosen.pop("max_vocab")
+    try:
+        return PrepareSettings.from_options(chosen)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
 
 
 @click.command()
@@ -134,8 +118,7 @@ def _draw(corpus: "PreparedCorpus") -> str:
 
     path = corpus.path / "lengths.png"
     try:
-        if not path.exists():
-            draw_lengths(corpus.report, path)
+        draw_lengths(corpus.report, path)
     except MissingExtra as error:
         return f"no picture: {error}"
     return f"sentence lengths: {path}"
@@ -145,28 +128,14 @@ def report_table(corpus: "PreparedCorpus") -> "Table":
     """Lay the report of a corpus out for reading."""
     from rich.table import Table
 
-    report = corpus.report
-    table = Table(
-        "", "train", "held out", title=f"{corpus.path} ({corpus.fingerprint})", title_justify="left"
-    )
+    from elmokit.corpus import report_rows
+
+    title = f"{corpus.path} ({corpus.fingerprint})"
+    table = Table("", "train", "held out", title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    parts = (report["train"], report["heldout"])
-    for name in ("sentences", "tokens"):
-        table.add_row(name, *(f"{part[name]:,}" for part in parts))
-    rates = [part["oov_rate"] for part in parts]
-    table.add_row("out of vocabulary", *("–" if rate is None else f"{rate:.2%}" for rate in rates))
-    table.add_section()
-    table.add_row("vocabulary, rows", f"{report['vocabulary_size']:,}")
-    table.add_row("tokens it covers", f"{report['coverage']:.2%}")
-    table.add_row("distinct spellings", f"{report['types']:,}")
-    table.add_row("documents", f"{report['documents']:,}")
-    table.add_row("characters", f"{report['characters']:,}")
-    table.add_section()
-    for name, count in report["dropped"].items():
-        if count:
-            table.add_row(f"left out: {name.replace('_', ' ')}", f"{count:,}")
-    if report["dropped_characters"]:
-        share = report["dropped_characters"] / report["characters"]
-        table.add_row("too short or long, of the text", f"{share:.2%}")
+    for group in report_rows(corpus.report):
+        for row in group:
+            table.add_row(*row)
+        table.add_section()
     return table

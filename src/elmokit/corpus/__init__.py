@@ -11,7 +11,7 @@ The work goes through five steps, each in a file of its own, and none of them ho
 
 from elmokit.corpus.prepare import prepare_corpus
 from elmokit.corpus.prepared import PreparedCorpus
-from elmokit.corpus.report import draw_lengths
+from elmokit.corpus.report import draw_lengths, report_rows
 from elmokit.corpus.settings import PrepareSettings
 from elmokit.corpus.shards import Shard
 
@@ -21,4 +21,5 @@ __all__ = [
     "Shard",
     "draw_lengths",
     "prepare_corpus",
+    "report_rows",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.base import draft_file
 from elmokit.corpus.chunks import CHARACTERS, EMPTY, MARKS, TOO_LONG, TOO_SHORT, Chunk
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.type_table import TypeTable
@@ -79,6 +80,32 @@ def _sum(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.in
     return total
 
 
+def report_rows(report: Mapping[str, Any]) -> list[list[tuple[str, ...]]]:
+    """Return a report as rows of text in three groups; each row is a name and one or two values."""
+    parts = (report["train"], report["heldout"])
+    counts: list[tuple[str, ...]] = [
+        (name, *(f"{part[name]:,}" for part in parts)) for name in ("sentences", "tokens")
+    ]
+    rates = [part["oov_rate"] for part in parts]
+    counts.append(("out of vocabulary", *("–" if rate is None else f"{rate:.2%}" for rate in rates)))
+    text: list[tuple[str, ...]] = [
+        ("vocabulary, rows", f"{report['vocabulary_size']:,}"),
+        ("tokens it covers", f"{report['coverage']:.2%}"),
+        ("distinct spellings", f"{report['types']:,}"),
+        ("documents", f"{report['documents']:,}"),
+        ("characters", f"{report['characters']:,}"),
+    ]
+    dropped: list[tuple[str, ...]] = [
+        (f"left out: {name.replace('_', ' ')}", f"{count:,}")
+        for name, count in report["dropped"].items()
+        if count
+    ]
+    if report["dropped_characters"]:
+        share = report["dropped_characters"] / report["characters"]
+        dropped.append(("too short or long, of the text", f"{share:.2%}"))
+    return [counts, text, dropped]
+
+
 def draw_lengths(report: Mapping[str, Any], path: Path) -> None:
     """Draw how many sentences have how many tokens.
 
@@ -109,4 +136,5 @@ def draw_lengths(report: Mapping[str, Any], path: Path) -> None:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
+    with draft_file(path) as draft:
+        figure.savefig(draft, dpi=150, format=path.suffix[1:])

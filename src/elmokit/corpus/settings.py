@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import settings_from_dict
 from elmokit.errors import ConfigError
-from elmokit.text import SPECIAL_TOKENS, TokenizerSpec
+from elmokit.text import SPECIAL_TOKENS, TokenizerSpec, choose_spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,29 @@ class PrepareSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
         return asdict(self) | {"heldout": list(self.heldout)}
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "PrepareSettings":
+        """Make settings from what a user chose.
+
+        Args:
+            options: Fields of the settings, with `language`, `lowercase` and the name of a tokenizer (such as
+                "rules:en") in place of a `TokenizerSpec`. None stands for the default.
+
+        Raises:
+            ConfigError: The language is missing, or options contradict each other.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        if "vocabulary" in given and given.keys() & {"min_count", "max_vocabulary"}:
+            raise ConfigError("a given vocabulary is used as it is; leave out min_count and max_vocabulary")
+        if given.get("heldout") and "heldout_share" in given:
+            raise ConfigError("heldout names the held-out text; leave out heldout_share")
+        spec = choose_spec(
+            given.pop("tokenizer", None),
+            given.pop("language", None),
+            lowercase=given.pop("lowercase", False),
+        )
+        return settings_from_dict(cls, given | {"tokenizer": spec}, "settings of the corpus")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PrepareSettings":

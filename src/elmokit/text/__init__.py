@@ -19,7 +19,7 @@ from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
 from elmokit.text.sentences import sentences_from_lines, split_sentences
 from elmokit.text.text_files import Input, read_texts, split_language
-from elmokit.text.tokenizers import TokenizerSpec, default_spec, make_tokenizer, make_word_cutter
+from elmokit.text.tokenizers import TokenizerSpec, choose_spec, default_spec, make_tokenizer, make_word_cutter
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 
@@ -38,6 +38,7 @@ __all__ = [
     "Vocabulary",
     "character_ids",
     "character_matrix",
+    "choose_spec",
     "default_spec",
     "is_cut",
     "is_file",

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -119,6 +119,31 @@ def default_spec(language: str) -> TokenizerSpec:
     if code in BY_CHARACTER:
         return TokenizerSpec(name="characters", language=code)
     return TokenizerSpec(name="icu" if code in BY_DICTIONARY else "rules", language=code)
+
+
+def choose_spec(tokenizer: str | None, language: str | None, *, lowercase: bool = False) -> TokenizerSpec:
+    """Choose a tokenizer by its name or, without one, by the language of the text.
+
+    Args:
+        tokenizer: A name such as "rules" or "rules:en", or None.
+        language: An ISO 639 code, or None.
+        lowercase: Lower-case the tokens.
+
+    Raises:
+        ConfigError: The tokenizer or the language is unknown, or both are None.
+
+    Example:
+        >>> choose_spec("moses", "en")
+        TokenizerSpec(name='moses', language='en', lowercase=False)
+    """
+    if tokenizer:
+        spec = TokenizerSpec.parse(tokenizer)
+        spec = replace(spec, language=spec.language or language)
+    elif language:
+        spec = default_spec(language)
+    else:
+        raise ConfigError("the language of the text is needed, for example language='en'")
+    return replace(spec, lowercase=lowercase)
 
 
 def make_tokenizer(spec: TokenizerSpec) -> Tokenizer:
