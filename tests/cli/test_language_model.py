@@ -156,4 +156,4 @@ def test_texts_that_cannot_be(run, model, tmp_path):
 def test_a_model_without_softmax(run, tmp_path, command):
     refused = run(*command, "--model", write_folder(tmp_path / "bare"))
     assert refused.exit_code == 1
-    assert "has no softmax, and so is no language model" in refused.stderr
+    assert "has no softmax and is therefore no language model" in refused.stderr

@@ -16,8 +16,8 @@ def test_a_model_without_softmax(tmp_path):
     folder = write_folder(tmp_path, vocabulary=WORDS)
     with pytest.raises(ModelFileError) as caught:
         LanguageModel.load(folder)
-    assert "has no softmax, and so is no language model" in str(caught.value)
-    assert f"elmokit pretrain CORPUS --from {folder} --out DIR" in str(caught.value)
+    assert "has no softmax and is therefore no language model" in str(caught.value)
+    assert "fit a new softmax by pretraining that starts from this model" in str(caught.value)
 
 
 def test_a_softmax_without_vocabulary(tmp_path):

@@ -78,7 +78,7 @@ def test_the_gap_survives_the_tokenizer(random_lm):
         ("the cat", 5, r"^expected \[MASK\] in the sentence, found none: 'the cat'"),
         ("", 5, r"^expected \[MASK\] in the sentence, found none: ''"),
         ("the [mask]", 5, r"^expected \[MASK\]"),
-        ("the [MASK]", 0, "^top must be at least 1, found 0"),
+        ("the [MASK]", 0, "^top must be a whole number of at least 1, found 0"),
     ],
 )
 def test_what_is_refused(random_lm, sentence, top, message):

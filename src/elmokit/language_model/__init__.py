@@ -1,4 +1,4 @@
-"""The language model that an ELMo is: how likely a text is, what fits into a gap, and how it goes on."""
+"""The biLM as a language model: score text, fill gaps, generate."""
 
 from elmokit.language_model.lm import MASK, LanguageModel
 from elmokit.language_model.perplexity_file import perplexity_file

@@ -1,12 +1,12 @@
-"""A biLM with its softmax: two language models, one from the left and one from the right.
+"""A biLM with its softmax: a language model that reads from the left and one that reads from the right.
 
 A sentence is `<S>` w_1 … w_n `</S>`. With h_t the top layer at position t, both directions share the softmax:
 
     forward:   →h_t predicts token t+1 (the words and `</S>`)
     backward:  ←h_t predicts token t-1 (the words and `<S>`)
 
-Every sentence starts from the zero state. Inputs are the characters of each word; as a target a word out of
-vocabulary is `<UNK>`. Shapes: S positions of a batch, P projection, V vocabulary, m gaps.
+Every sentence starts from the zero state. The inputs are the characters of each word; as a target, a word
+out of vocabulary is `<UNK>`. Shapes: B sentences, S positions of a batch, P projection, V vocabulary, m gaps.
 """
 
 import math
@@ -18,6 +18,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmokit.base import check_whole_number
+from elmokit.decoding import sample
 from elmokit.embed import (
     Batch,
     InferenceBiLM,
@@ -46,17 +48,17 @@ from elmokit.text import (
 
 MASK = "[MASK]"
 
-_ROWS_OF_A_PIECE = 1024  # positions whose words are predicted by one thread at a time
+_ROWS_OF_A_PIECE = 1024  # positions that one thread predicts at a time
 
 
 class LanguageModel:
-    """Perplexity, scores, gaps and samples of a biLM.
+    """Perplexity, scores, gap filling and sampling with a biLM.
 
     Args:
-        model: the network, on whatever device it is. Later changes of its weights are not seen.
+        model: the network, on any device. Later changes to its weights have no effect.
         softmax: its output layer.
         vocabulary: the words of the softmax's rows.
-        tokenizer: cuts running text into the model's tokens.
+        tokenizer: tokenises running text for the model.
         precision: of the network's products; those of the softmax are float32. See `elmokit.load`.
         batch_tokens: about how many tokens go through the network at once.
 
@@ -107,22 +109,22 @@ class LanguageModel:
         tokenizer: TokenizerSpec | str | None = None,
         batch_tokens: int = 8192,
     ) -> "LanguageModel":
-        """Open a model that has its softmax; the arguments are those of `elmokit.load`.
+        """Load a model that has its softmax; the arguments are those of `elmokit.load`.
 
         Raises:
-            ModelFileError: what was found is no model, or has no softmax or no vocabulary.
+            ModelFileError: there is no model, or it has no softmax or no vocabulary.
         """
         bundle = load_model(path, weights)
         if bundle.softmax is None:
             raise ModelFileError(
-                f"{bundle.source}: has no softmax, and so is no language model, as most published ELMos; "
-                "put its softmax_weights.hdf5 and vocab.txt beside it if you have them, or fit a new one: "
-                f"elmokit pretrain CORPUS --from {path} --out DIR"
+                f"{bundle.source}: has no softmax and is therefore no language model, like most published "
+                "ELMos; put its softmax_weights.hdf5 and vocab.txt into its folder if you have them, or fit "
+                "a new softmax by pretraining that starts from this model"
             )
         if bundle.vocabulary is None:
             raise ModelFileError(
                 f"{bundle.source}: the softmax has {bundle.softmax.num_words} rows, but there is no "
-                "vocabulary that names them; put the vocab.txt of its training beside it"
+                "vocabulary that names them; put the vocab.txt it was trained with into its folder"
             )
         if isinstance(tokenizer, str):
             tokenizer = TokenizerSpec.parse(tokenizer)
@@ -136,11 +138,11 @@ class LanguageModel:
         )
 
     def tokens(self, text: Text) -> list[str]:
-        """The model's tokens of a string; a list of tokens is taken as it is."""
+        """Tokenise a string; return a list of tokens as it is."""
         return [token.text for token in self._reader(text)]
 
     def perplexity(self, sentences: Iterable[Text]) -> Perplexity:
-        """How well the model predicts sentences, each a string or a list of tokens; memory is bounded.
+        """Measure how well the model predicts sentences (strings or lists of tokens), in bounded memory.
 
         Raises:
             DataError: no sentence has a word.
@@ -148,8 +150,8 @@ class LanguageModel:
         return Perplexity.of(self.stream(sentences))
 
     def score(self, sentence: Text) -> SentenceScore:
-        """How likely a sentence is and each of its words, given as a string or as a list of tokens."""
-        return next(iter(self.stream([sentence])))
+        """Return the log-probabilities of a sentence's words, given as a string or as a list of tokens."""
+        return next(self.stream([sentence]))
 
     def stream(self, sentences: Iterable[Text]) -> Iterator[SentenceScore]:
         """Score any number of sentences in order, holding only a few batches at a time."""
@@ -161,7 +163,7 @@ class LanguageModel:
     @torch.inference_mode()
     @whole_pieces()
     def _score_window(self, window: list[tuple[Text, list[str]]]) -> list[SentenceScore]:
-        """Score sentences by batches of like length and give them back in order."""
+        """Score sentences in batches of similar length; return them in the order given."""
         rows_of = list(batches_by_length([len(tokens) + 2 for _, tokens in window], self.batch_tokens))
         groups = [[window[row][1] for row in rows] for rows in rows_of]
         results: dict[int, SentenceScore] = {}
@@ -170,9 +172,7 @@ class LanguageModel:
             forward, backward = self._log_probabilities(group, layers[-1])
             start = 0
             for row, tokens in zip(rows, group, strict=True):
-                end = start + len(
-                    tokens
-                )  # place of the forward model's </S>; the backward one's <S> is first
+                end = start + len(tokens)  # here the forward model predicts </S>; <S> is at `start`
                 text = window[row][0]
                 results[row] = SentenceScore(
                     text=text if isinstance(text, str) else " ".join(text),
@@ -192,10 +192,10 @@ class LanguageModel:
         return Batch(self._type_vectors(tokens), torch.tensor([len(tokens) + 2 for tokens in group]))
 
     def _log_probabilities(self, group: list[list[str]], top: Tensor) -> tuple[list[float], list[float]]:
-        """Of all targets of a batch: forward (words, end) and backward (begin, words), in the text's order.
+        """Return those of all targets of a batch, in text order: (words, `</S>`) and (`<S>`, words).
 
         Args:
-            group: the batch's sentences, S positions with their boundaries.
+            group: the batch's sentences: S positions with their boundaries.
             top: (S, 2P).
         """
         tokens = chain.from_iterable(map(_bounded, group))
@@ -218,27 +218,26 @@ class LanguageModel:
     def fill(self, sentence: Text, *, top: int = 10) -> list[list[Candidate]]:
         """Find words for each `[MASK]` of a sentence.
 
-        Both directions know the gap's word w from one side. Were the sides independent given w, then
+        Each direction predicts the word w of a gap from one side. If the sides are independent given w, then
 
             p(w | left, right) ∝ p(w | left) · p(w | right) / p(w)
 
-        and so it is computed. p(w) is taken from the row of w, since vocabularies are sorted by frequency:
-        ∝ log((row + 2) / (row + 1)), as the sampled softmax assumes in training. Of several gaps the one with
-        the surest best word is filled first and counts as filled for the others; those still open are read
-        as `<UNK>`.
+        p(w) is estimated from the row of w, because vocabularies are sorted by frequency:
+        ∝ log((row + 2) / (row + 1)), as the sampled softmax assumes in training. With several gaps, the one
+        whose best word is most probable is filled first and is then context for the others; gaps that are
+        still open are read as `<UNK>`.
 
         Args:
-            sentence: a string, or a list of tokens, with at least one `[MASK]`.
-            top: how many words to give for each gap.
+            sentence: a string or a list of tokens, with at least one `[MASK]`.
+            top: how many words to return for each gap.
 
         Returns:
-            For each gap, in their order, the candidates, the most likely first.
+            The candidates for each gap, in order of the gaps, the most likely first.
 
         Raises:
             ConfigError: there is no gap, or `top` is below 1.
         """
-        if top < 1:
-            raise ConfigError(f"top must be at least 1, found {top}")
+        check_whole_number("top", top, least=1)
         tokens = self._tokens_with_masks(sentence)
         gaps = [at for at, token in enumerate(tokens) if token == MASK]
         if not gaps:
@@ -260,7 +259,7 @@ class LanguageModel:
 
     def _candidates(self, tokens: list[str], gaps: list[int], top: int) -> list[list[Candidate]]:
         ((layers, _),) = self._engine([self._batch([tokens])])
-        at = torch.tensor(gaps, device=self.device) + 1  # <S> stands before the words
+        at = torch.tensor(gaps, device=self.device) + 1  # position 0 is <S>
         forward = self.softmax.log_probabilities(layers[-1, at - 1, : self._dim])  # (m, V)
         backward = self.softmax.log_probabilities(layers[-1, at + 1, self._dim :])  # (m, V)
         both = (forward + backward - self._log_unigram).masked_fill(~self._is_word, -math.inf)
@@ -284,36 +283,32 @@ class LanguageModel:
         top_p: float = 1.0,
         max_tokens: int = 100,
     ) -> list[str]:
-        """Draw how a sentence goes on, from the forward model.
+        """Sample the continuation of a sentence from the forward model.
 
         Args:
-            prompt: its beginning, a string or a list of tokens; nothing for a sentence from its start.
+            prompt: how the sentence begins, a string or a list of tokens; may be empty.
             generator: source of randomness, on the CPU.
-            temperature: divides the logits: below 1 likely words become likelier; 0 takes the likeliest.
-            top_p: draw among the fewest words whose probabilities sum to this much (nucleus).
-            max_tokens: tokens to draw, unless the sentence ends before.
+            temperature: below 1 for likelier words, 0 for the most likely; see `elmokit.decoding.sample`.
+            top_p: sample among the most likely words whose probabilities sum to this much.
+            max_tokens: how many tokens to sample at most.
 
         Returns:
-            The prompt's tokens and the new ones. `<UNK>` and `<S>` are never drawn; `</S>` ends.
+            The tokens of the prompt and the new ones. `<UNK>` and `<S>` are never sampled; `</S>` stops.
 
         Raises:
-            ConfigError: a number is out of its range.
+            ConfigError: a number is out of range.
         """
-        if not (temperature >= 0 and 0 < top_p <= 1 and max_tokens >= 0):
-            raise ConfigError(
-                f"expected temperature ≥ 0, 0 < top_p ≤ 1 and max_tokens ≥ 0, "
-                f"found {temperature}, {top_p} and {max_tokens}"
-            )
+        check_whole_number("max_tokens", max_tokens, least=0)
         tokens = self.tokens(prompt)
         new, state = [BEGIN_SENTENCE_TOKEN, *tokens], None
         for _ in range(max_tokens):
             self._reader.cut(new)  # warns
-            ((layers, state),) = self._engine(
-                [Batch(self._type_vectors(new), torch.tensor([len(new)]), state)]
-            )
+            batch = Batch(self._type_vectors(new), torch.tensor([len(new)]), state)
+            ((layers, state),) = self._engine([batch])
             logs = self.softmax.log_probabilities(layers[-1, -1:, : self._dim])[0].cpu()  # (V,)
-            logs[~self._may_be_drawn] = -math.inf
-            new = [self.vocabulary.tokens[_draw(logs, temperature, top_p, generator)]]
+            logs[~self._may_be_sampled] = -math.inf
+            chosen = sample(logs, generator=generator, temperature=temperature, top_p=top_p)
+            new = [self.vocabulary.tokens[chosen]]
             if new == [END_SENTENCE_TOKEN]:
                 break
             tokens += new
@@ -325,7 +320,7 @@ class LanguageModel:
 
     @cached_property
     def _is_word(self) -> Tensor:
-        """(V,): rows of words, each once; special tokens and empty lines are none."""
+        """(V,): false for special tokens, empty lines and repeated words."""
         words = [
             bool(token) and token not in SPECIAL_TOKENS and self.vocabulary.id(token) == row
             for row, token in enumerate(self.vocabulary.tokens)
@@ -333,11 +328,11 @@ class LanguageModel:
         return torch.tensor(words, device=self.device)
 
     @cached_property
-    def _may_be_drawn(self) -> Tensor:
+    def _may_be_sampled(self) -> Tensor:
         """(V,), on the CPU."""
-        drawn = self._is_word.cpu().clone()
-        drawn[self.vocabulary.id(END_SENTENCE_TOKEN)] = True
-        return drawn
+        allowed = self._is_word.cpu().clone()
+        allowed[self.vocabulary.id(END_SENTENCE_TOKEN)] = True
+        return allowed
 
     @cached_property
     def _log_unigram(self) -> Tensor:
@@ -348,13 +343,3 @@ class LanguageModel:
 
 def _bounded(tokens: list[str]) -> list[str]:
     return [BEGIN_SENTENCE_TOKEN, *tokens, END_SENTENCE_TOKEN]
-
-
-def _draw(logs: Tensor, temperature: float, top_p: float, generator: torch.Generator) -> int:
-    """A row, by its log-probability (V,)."""
-    if temperature == 0:
-        return int(logs.argmax())
-    probabilities, rows = (logs.double() / temperature).softmax(dim=0).sort(descending=True)
-    before = probabilities.cumsum(0) - probabilities  # of all that are likelier
-    nucleus = probabilities[before < top_p]
-    return int(rows[torch.multinomial(nucleus, 1, generator=generator)])

@@ -1,12 +1,11 @@
-"""The perplexity of a file, and on request the score of each of its sentences."""
+"""The perplexity of a file and, on request, the score of each of its sentences."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TextIO
 
-from elmokit.base import Advance, text_progress
+from elmokit.base import Advance, draft_file, plain_reason, text_progress
 from elmokit.errors import DataError
 from elmokit.language_model.lm import LanguageModel
 from elmokit.language_model.results import Perplexity, SentenceScore
@@ -24,22 +23,22 @@ def perplexity_file(
     sentences: str | Path | None = None,
     progress: bool = False,
 ) -> Perplexity:
-    """How well a model predicts a text file.
+    """Measure how well a model predicts a text file.
 
     Args:
         model: the language model.
-        source: a text file, plain or compressed, a sentence a line; "-" is standard input. Blank lines are
-            passed over.
-        tokens: lines are tokens between blanks, to be taken as they are.
-        split: the text is running text, to be split into sentences first. A language code says by whose
-            rules; True takes the language of the model's tokenizer.
-        sentences: a file to write, one line for each sentence, columns parted by tabs and named in the first
-            line: number (of the line, where the text is not split), words, log-probability forward and
+        source: a text file, plain or compressed, one sentence a line; "-" is standard input. Blank lines are
+            skipped.
+        tokens: each line holds tokens separated by spaces, which are used as they are.
+        split: the file holds running text, to be split into sentences first. A language code chooses the
+            rules; True uses the language of the model's tokenizer.
+        sentences: a file to write with one line per sentence and tab-separated columns, named in the first
+            line: number (of the line, unless the text is split), words, log-probability forward and
             backward, perplexity, tokens.
         progress: show progress on standard error, if that is a terminal.
 
     Raises:
-        ConfigError: `split` and `tokens` exclude each other, or the language is not known.
+        ConfigError: both `split` and `tokens` are given, or the language is not known.
         DataError: the text cannot be read or has no words, or the file cannot be written.
     """
     if sentences is not None and str(source) != "-" and Path(sentences).resolve() == Path(source).resolve():
@@ -50,32 +49,19 @@ def perplexity_file(
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)
+        path = Path(sentences)
+        written_as_it_comes = path.exists() and not path.is_file()  # a pipe cannot be replaced
         try:
-            with _replaced_when_whole(Path(sentences)) as file:
+            with (
+                nullcontext(path) if written_as_it_comes else draft_file(path.resolve()) as target,
+                target.open("w", encoding="utf-8") as file,
+            ):
                 file.write("\t".join(_COLUMNS) + "\n")
                 return Perplexity.of(_written(scores, file))
         except OSError as error:
             raise DataError(
-                f"{sentences}: cannot be written ({error.strerror}); choose a file you may write"
+                f"{sentences}: cannot be written ({plain_reason(error)}); choose a file you may write"
             ) from error
-
-
-@contextmanager
-def _replaced_when_whole(path: Path) -> Iterator[TextIO]:
-    """A file that takes the place of what is there once it is whole; a pipe is written as it goes."""
-    if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8") as file:
-            yield file
-        return
-    path = path.resolve()
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with aside.open("x", encoding="utf-8") as file:
-        try:
-            yield file
-        except BaseException:
-            aside.unlink()
-            raise
-    aside.replace(path)
 
 
 def _watched(scores: Iterator[SentenceScore], advance: Advance) -> Iterator[SentenceScore]:
@@ -87,11 +73,8 @@ def _watched(scores: Iterator[SentenceScore], advance: Advance) -> Iterator[Sent
 def _written(scores: Iterator[SentenceScore], file: TextIO) -> Iterator[SentenceScore]:
     for number, score in enumerate(scores, start=1):
         if score.tokens:
-            file.write(_row(number, score))
+            totals = (score.forward_total, score.backward_total, score.perplexity)
+            numbers = "\t".join(f"{value:.4f}" for value in totals)
+            # No token contains white space, so the columns stay apart.
+            file.write(f"{number}\t{len(score.tokens)}\t{numbers}\t{' '.join(score.tokens)}\n")
         yield score
-
-
-def _row(number: int, score: SentenceScore) -> str:
-    numbers = f"{score.forward_total:.4f}\t{score.backward_total:.4f}\t{score.perplexity:.4f}"
-    # A tokenizer's tokens hold no white space, those of `--tokens` neither: tabs stay where they belong.
-    return f"{number}\t{len(score.tokens)}\t{numbers}\t{' '.join(score.tokens)}\n"
