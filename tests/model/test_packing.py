@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.embed import engine as inference
 from elmokit.embed.engine import Batch, InferenceBiLM
+from elmokit.kernels import lstm_inference as inference
 from elmokit.model import BiLM, LayerState, Packing, char_cnn, lstm
 from tests.tiny import tiny_config, tiny_model
 

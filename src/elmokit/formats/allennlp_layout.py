@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from elmokit.formats.layout import PLAIN, Entry
+from elmokit.kernels import add_to_forget_gate
 from elmokit.model import BiLMConfig, CharCNNConfig
 
 
@@ -70,17 +71,11 @@ def lstm_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
 
 
 def _bias_to_ours(forget_bias: float, x: Tensor) -> Tensor:
-    return _add_to_forget_gate(-forget_bias, x)[None]
+    return add_to_forget_gate(x, -forget_bias)[None]
 
 
 def _bias_to_file(forget_bias: float, x: Tensor) -> Tensor:
-    return _add_to_forget_gate(forget_bias, x[0])
-
-
-def _add_to_forget_gate(bias: float, x: Tensor) -> Tensor:
-    """(4N,) i, f, j, o."""
-    shift = x.new_tensor([0.0, bias, 0.0, 0.0])
-    return x + shift.repeat_interleave(len(x) // 4)
+    return add_to_forget_gate(x[0], forget_bias)
 
 
 def _highway_to_ours(x: Tensor) -> Tensor:

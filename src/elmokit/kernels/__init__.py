@@ -2,10 +2,12 @@
 
 from elmokit.kernels.device import find_device
 from elmokit.kernels.dropout import Dropout, dropout
+from elmokit.kernels.gates import LayerWeights, add_to_forget_gate
+from elmokit.kernels.lstm_inference import InferenceLSTM
 from elmokit.kernels.lstm_packed import bidirectional_lstm
-from elmokit.kernels.lstm_window import LayerWeights, lstm_window
+from elmokit.kernels.lstm_window import lstm_window
 from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
-from elmokit.kernels.packing import Packing
+from elmokit.kernels.packing import Packing, step_blocks
 from elmokit.kernels.precision import (
     Precision,
     Product,
@@ -20,11 +22,13 @@ from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, wh
 
 __all__ = [
     "Dropout",
+    "InferenceLSTM",
     "LayerWeights",
     "Packing",
     "PairOfThreads",
     "Precision",
     "Product",
+    "add_to_forget_gate",
     "bidirectional_lstm",
     "dropout",
     "find_device",
@@ -37,6 +41,7 @@ __all__ = [
     "resolve",
     "seeded",
     "side_by_side",
+    "step_blocks",
     "supported",
     "training_precision",
     "whole_pieces",

@@ -1,9 +1,9 @@
-"""What torch's LSTM computes over a packed batch, with a backward pass written by hand, for the CPU.
+"""Torch's bidirectional LSTM over a packed batch, on the CPU with a backward pass of its own.
 
-Through torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, so that
-time is quadratic in the length of a text (benchmarks/task_lstm.py). Here the gates are kept once, gradients
-are written over them in place, and each weight's gradient is one large product at the end. In training the
-factors of the products are bfloat16 where the processor does that natively; all else is float32.
+In torch's own loop every step leaves a gradient as large as the whole batch, filled with zeros, so that time
+grows with the square of a text's length (benchmarks/task_lstm.py). Here the gates are kept once, gradients
+overwrite them in place, and the gradient of each weight is one large product at the end. In training the
+factors of the products are bfloat16 where the processor does that natively; everything else is float32.
 
 Shapes: S tokens in packed order, b sentences running at a step, D inputs, N cells.
 """
@@ -15,16 +15,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.kernels.dropout import dropout
+from elmokit.kernels.gates import gate_gradients
 from elmokit.kernels.packing import Packing
 from elmokit.kernels.precision import Precision, make_product, multiply, training_precision
 
-_aten = torch.ops.aten
-
 
 def bidirectional_lstm(
-    lstm: nn.LSTM, x: Tensor, packing: Packing, generator: torch.Generator | None = None
+    lstm: nn.LSTM,
+    x: Tensor,
+    packing: Packing,
+    *,
+    precision: Precision | None = None,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
     """Run all layers of a bidirectional LSTM over a packed batch.
 
@@ -32,13 +37,20 @@ def bidirectional_lstm(
         lstm: The weights, and the dropout between its layers.
         x: (S, D), the tokens in the order of the text.
         packing: How the sentences are packed.
+        precision: Of the products; if not given, bfloat16 in training where it is native, else float32.
         generator: What dropout masks are drawn from; torch's global generator if not given.
 
     Returns:
         (S, 2N), in the order of the text.
     """
-    low = lstm.training and x.dtype == torch.float32
-    precision: Precision = training_precision() if low else "float32"
+    if not len(x):
+        return x.new_zeros(0, 2 * lstm.hidden_size)
+    if x.device.type != "cpu":
+        index, inverse = packing.index[0].to(x.device), packing.inverse[0].to(x.device)  # (S,)
+        packed: PackedSequence = lstm(PackedSequence(x[index], torch.tensor(packing.step_sizes)))[0]
+        return packed.data[inverse]
+    if precision is None:
+        precision = training_precision() if lstm.training and x.dtype == torch.float32 else "float32"
     for layer in range(lstm.num_layers):
         if layer:
             x = dropout(x, lstm.dropout, training=lstm.training, generator=generator)
@@ -61,7 +73,7 @@ def bidirectional_lstm(
 
 
 class _PackedLSTM(torch.autograd.Function):
-    """z = W_x x + W_h h + b;  c = σ(f) c + σ(i) tanh(j);  h = σ(o) tanh(c), from the zero state."""
+    """The loop of one layer and direction from the zero state, and its gradient; see `gates`."""
 
     @staticmethod
     def forward(
@@ -101,27 +113,35 @@ class _PackedLSTM(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         x, input_weight, state_weight, out = ctx.saved_tensors
         if ctx.kept is None:
-            raise RuntimeError("backward a second time: the first has written gradients over the gates")
+            raise RuntimeError("backward ran a second time, but the first has overwritten the gates")
         gates, cells, tanh_cells, step_sizes = ctx.kept
         ctx.kept = None
-        grad_hidden = grad_out.contiguous().clone()  # (S, N), what comes from the later step is added to it
+        grad_hidden = grad_out.contiguous().clone()  # (S, N), to which each later step adds
         grad_cell = grad_hidden.new_zeros(step_sizes[0], state_weight.shape[1])
+        scratch = grad_cell.new_empty(3, *grad_cell.shape)
         steps = _steps(step_sizes)
         back_through_state = make_product(ctx.precision, state_weight.T)
         for rows, before in zip(reversed(steps), [*reversed(steps[:-1]), None], strict=True):
             now = gates[rows]
-            previous = None if before is None else cells[before][: len(now)]
-            _gate_gradients(now, grad_hidden[rows], grad_cell[: len(now)], tanh_cells[rows], previous)
+            size = len(now)
+            gate_gradients(
+                now,
+                grad_hidden[rows],
+                grad_cell[:size],
+                (None if before is None else cells[before][:size], cells[rows], tanh_cells[rows]),
+                scratch[:, :size].unbind(),
+            )
             if before is not None:
-                back_through_state.add_to(grad_hidden[before][: len(now)], now)
-        # Tokens that have one before them, and the packed places of those before.
+                back_through_state.add_to(grad_hidden[before][:size], now)
+        # The tokens that have another before them, and the packed places of those others.
         later = torch.arange(step_sizes[0], len(x))  # (S',)
         widths = torch.tensor(step_sizes)
         earlier = later - torch.repeat_interleave(widths[:-1], widths[1:])
+        precision = ctx.precision
         return (
-            multiply(gates, input_weight, ctx.precision),
-            multiply(gates.T, x, ctx.precision),
-            multiply(gates[step_sizes[0] :].T, out[earlier], ctx.precision),
+            multiply(gates, input_weight, precision),
+            multiply(gates.T, x, precision),
+            multiply(gates[step_sizes[0] :].T, out[earlier], precision),
             gates.sum(0),
             None,
             None,
@@ -129,23 +149,5 @@ class _PackedLSTM(torch.autograd.Function):
 
 
 def _steps(step_sizes: Sequence[int]) -> list[slice]:
-    """The packed places of each step."""
+    """Return the packed places of each step."""
     return [slice(start, end) for start, end in pairwise(accumulate(step_sizes, initial=0))]
-
-
-def _gate_gradients(
-    gates: Tensor, grad_hidden: Tensor, grad_cell: Tensor, tanh_cell: Tensor, before: Tensor | None
-) -> None:
-    """Write ∂z over the gates (b, 4N), and ∂c of the step before over `grad_cell` (b, N)."""
-    i, f, j, o = gates.chunk(4, dim=1)  # (b, N) each
-    grad_cell.add_(_aten.tanh_backward(grad_hidden * o, tanh_cell))
-    _aten.sigmoid_backward.grad_input(grad_hidden * tanh_cell, o, grad_input=o)
-    grad_i, grad_j = grad_cell * j, grad_cell * i
-    if before is None:
-        f.zero_()
-    else:
-        grad_f = grad_cell * before
-        grad_cell.mul_(f)
-        _aten.sigmoid_backward.grad_input(grad_f, f, grad_input=f)
-    _aten.sigmoid_backward.grad_input(grad_i, i, grad_input=i)
-    _aten.tanh_backward.grad_input(grad_j, j, grad_input=j)

@@ -1,45 +1,20 @@
-"""One LSTM layer of one direction over a window of text, with a backward pass written by hand.
+"""One LSTM layer in one direction over a window of text, for pretraining, with a backward pass of its own.
 
-What `model.lstm.BiLSTMLayer` computes, for training: autograd through the time loop would keep a dozen
-tensors a step and form every weight's gradient step by step. Here the gates are kept once, gradients are
-written over them in place, and each weight's gradient is one large product at the end.
+It computes what `model.lstm.BiLSTMLayer` does. Autograd through the time loop would keep a dozen tensors for
+each step and form the gradient of every weight step by step. Here the gates are kept once, gradients
+overwrite them in place, and the gradient of each weight is one large product at the end.
 
 Shapes: T steps, B rows, N cell, P projection.
 """
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from elmokit.kernels.gates import LayerWeights, LSTMShape, clear_clipped, gate_gradients, gate_products
 from elmokit.kernels.precision import Precision, Product, make_product, multiply
-
-_aten = torch.ops.aten
-
-
-class LSTMConfig(Protocol):
-    """What the loop needs to know of a model's config."""
-
-    @property
-    def cell_dim(self) -> int: ...  # noqa: D102
-    @property
-    def forget_bias(self) -> float: ...  # noqa: D102
-    @property
-    def cell_clip(self) -> float | None: ...  # noqa: D102
-    @property
-    def projection_clip(self) -> float | None: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
-class LayerWeights:
-    """The parameters of one direction of a `BiLSTMLayer`: (4N, P), (4N, P), (4N,), (P, N) or None."""
-
-    input_weight: Tensor
-    state_weight: Tensor
-    bias: Tensor
-    projection: Tensor | None
 
 
 def lstm_window(
@@ -47,38 +22,28 @@ def lstm_window(
     weights: LayerWeights,
     start: tuple[Tensor, Tensor],
     resets: list[Tensor],
-    config: LSTMConfig,
+    shape: LSTMShape,
     precision: Precision = "float32",
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Run a layer over a window.
 
     Args:
         x: (T, B, P).
-        weights: of this layer and direction.
-        start: hidden (B, P) and cell (B, N); no gradient goes into them.
-        resets: for each step the rows whose state is zero before it.
-        config: of the model.
-        precision: of the products.
+        weights: Of this layer and direction.
+        start: Hidden (B, P) and cell (B, N); they get no gradient.
+        resets: For each step the rows whose state is set to zero before it.
+        shape: Of the model.
+        precision: Of the products.
 
     Returns:
         (T, B, P), and the state at the end, without gradient.
     """
-    out, hidden, cell = _LSTMWindow.apply(  # type: ignore[no-untyped-call]
-        x,
-        weights.input_weight,
-        weights.state_weight,
-        weights.bias,
-        weights.projection,
-        start,
-        resets,
-        config,
-        precision,
-    )
+    out, hidden, cell = _LSTMWindow.apply(x, *weights, start, resets, shape, precision)  # type: ignore[no-untyped-call]
     return out, (hidden, cell)
 
 
 class _LSTMWindow(torch.autograd.Function):
-    """z = W_x x + W_h h + b;  c = clip(σ(f) c + σ(i) tanh(j));  m = σ(o) tanh(c);  h = clip(W_p m)."""
+    """The loop and its gradient; see `gates` for the equations. m = σ(z_o) tanh(c) is called memory."""
 
     @staticmethod
     def forward(
@@ -90,22 +55,17 @@ class _LSTMWindow(torch.autograd.Function):
         projection: Tensor | None,
         start: tuple[Tensor, Tensor],
         resets: list[Tensor],
-        config: LSTMConfig,
+        shape: LSTMShape,
         precision: Precision,
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, rows, dim = x.shape
-        n = config.cell_dim
-        # tanh(x) = 2σ(2x) - 1, and torch's σ is four times as fast as its tanh: double the candidate's rows.
-        double = bias.new_tensor([1.0, 1.0, 2.0, 1.0]).repeat_interleave(n)  # (4N,)
-        forget = bias.new_tensor([0.0, config.forget_bias, 0.0, 0.0]).repeat_interleave(n)
-        input_product = make_product(precision, input_weight * double[:, None], (bias + forget) * double)
-        state_product = make_product(precision, state_weight * double[:, None])
+        n = shape.cell_dim
+        weights = LayerWeights(input_weight, state_weight, bias, projection)
+        input_product, state_product = gate_products(weights, shape, precision)
         projection_product = None if projection is None else make_product(precision, projection)
 
         gates = input_product(x.reshape(-1, dim)).view(steps, rows, 4 * n)  # (T, B, 4N)
-        inputs = x.new_empty(
-            steps, rows, 2 * dim
-        )  # (T, B, 2P): x and the state before each step, for backward
+        inputs = x.new_empty(steps, rows, 2 * dim)  # (T, B, 2P) x and the state before it, for backward
         inputs[:, :, :dim] = x
         cells, tanh_cells, memories = x.new_empty(3, steps, rows, n)  # (T, B, N) each
         out = memories if projection is None else torch.empty_like(x)  # (T, B, P)
@@ -118,19 +78,19 @@ class _LSTMWindow(torch.autograd.Function):
             torch.add(minus_one, j, alpha=2, out=j)
             torch.mul(f, cell, out=cells[t])
             cell = cells[t].index_fill_(0, resets[t], 0.0).addcmul_(i, j)
-            if config.cell_clip is not None:
-                cell.clamp_(-config.cell_clip, config.cell_clip)
+            if shape.cell_clip is not None:
+                cell.clamp_(-shape.cell_clip, shape.cell_clip)
             torch.mul(cell, 2, out=tanh_cells[t]).sigmoid_()
             torch.add(minus_one, tanh_cells[t], alpha=2, out=tanh_cells[t])
             torch.mul(o, tanh_cells[t], out=memories[t])
             if projection_product is not None:
                 projection_product.into(out[t], memories[t])
-                if config.projection_clip is not None:
-                    out[t].clamp_(-config.projection_clip, config.projection_clip)
+                if shape.projection_clip is not None:
+                    out[t].clamp_(-shape.projection_clip, shape.projection_clip)
             state = out[t]
         ctx.save_for_backward(input_weight, state_weight, projection, out)
         ctx.kept = (gates, inputs, cells, tanh_cells, memories, start[1])
-        ctx.settings = (resets, config, precision)
+        ctx.settings = (resets, shape, precision)
         hidden, cell = state.clone(), cell.clone()
         ctx.mark_non_differentiable(hidden, cell)
         return out, hidden, cell
@@ -140,32 +100,28 @@ class _LSTMWindow(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor, _hidden: Tensor, _cell: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         input_weight, state_weight, projection, out = ctx.saved_tensors
         if ctx.kept is None:
-            raise RuntimeError("backward a second time: the first has written gradients over the gates")
+            raise RuntimeError("backward ran a second time, but the first has overwritten the gates")
         gates, inputs, cells, tanh_cells, memories, first_cell = ctx.kept
         ctx.kept = None
-        resets, config, precision = ctx.settings
+        resets, shape, precision = ctx.settings
         steps, rows, dim = grad_out.shape
-        n = config.cell_dim
+        n = shape.cell_dim
         back_through_state = make_product(precision, state_weight.T)
         back_through_projection = None if projection is None else make_product(precision, projection.T)
-        grad_hidden = (
-            grad_out.contiguous().clone()
-        )  # (T, B, P), what comes from the later step is added to it
+        grad_hidden = grad_out.contiguous().clone()  # (T, B, P), to which each later step adds
         grad_cell = gates.new_zeros(rows, n)
-        scratch = gates.new_empty(4, rows, n)
+        *scratch, space = gates.new_empty(4, rows, n)
         for t in reversed(range(steps)):
-            grad_memory = _through_projection(
-                grad_hidden[t], out[t], back_through_projection, config, scratch[3]
-            )
+            grad_memory = _through_projection(grad_hidden[t], out[t], back_through_projection, shape, space)
             before = cells[t - 1] if t else first_cell
-            _gate_gradients(
+            gate_gradients(
                 gates[t],
                 grad_memory,
                 grad_cell,
                 (before, cells[t], tanh_cells[t]),
-                resets[t],
-                config,
                 scratch,
+                clip=shape.cell_clip,
+                reset=resets[t],
             )
             if t:
                 grad_before = back_through_state(gates[t])  # (B, P)
@@ -176,56 +132,15 @@ class _LSTMWindow(torch.autograd.Function):
         if projection is not None:
             grad_projection = multiply(grad_hidden.view(-1, dim).T, memories.view(-1, n), precision)  # (P, N)
         grad_x = make_product(precision, input_weight.T)(grad_gates).view(steps, rows, dim)
-        return (
-            grad_x,
-            grad_weights[:, :dim],
-            grad_weights[:, dim:],
-            grad_gates.sum(0),
-            grad_projection,
-            *(None,) * 4,
-        )
+        of_weights = (grad_weights[:, :dim], grad_weights[:, dim:], grad_gates.sum(0), grad_projection)
+        return (grad_x, *of_weights, *(None,) * 4)
 
 
 def _through_projection(
-    grad_hidden: Tensor, hidden: Tensor, product: Product | None, config: LSTMConfig, space: Tensor
+    grad_hidden: Tensor, hidden: Tensor, product: Product | None, shape: LSTMShape, space: Tensor
 ) -> Tensor:
-    """From ∂h (B, P), cleared in place where h is clipped, to ∂m (B, N)."""
+    """Turn ∂h (B, P), which is cleared in place where h was clipped, into ∂m (B, N)."""
     if product is None:
         return space.copy_(grad_hidden)
-    if config.projection_clip is not None:
-        _through_clip(grad_hidden, hidden, config.projection_clip)
+    clear_clipped(grad_hidden, hidden, shape.projection_clip)
     return product(grad_hidden, space)
-
-
-def _gate_gradients(
-    gates: Tensor,
-    grad_memory: Tensor,
-    grad_cell: Tensor,
-    cells: tuple[Tensor, Tensor, Tensor],
-    reset: Tensor,
-    config: LSTMConfig,
-    scratch: Tensor,
-) -> None:
-    """Write ∂z over the gates (B, 4N), and ∂c of the step before over `grad_cell` (B, N)."""
-    i, f, j, o = gates.chunk(4, dim=-1)  # (B, N) each
-    before, cell, tanh_cell = cells
-    grad_i, grad_f, grad_j, _ = scratch
-    grad_o = torch.mul(grad_memory, tanh_cell, out=grad_i)
-    grad_memory.mul_(o)  # ∂ tanh(c)
-    _aten.sigmoid_backward.grad_input(grad_o, o, grad_input=o)
-    _aten.tanh_backward.grad_input(grad_memory, tanh_cell, grad_input=grad_memory)
-    grad_cell.add_(grad_memory)
-    if config.cell_clip is not None:
-        _through_clip(grad_cell, cell, config.cell_clip)
-    torch.mul(grad_cell, j, out=grad_i)
-    torch.mul(grad_cell, before, out=grad_f).index_fill_(0, reset, 0.0)
-    torch.mul(grad_cell, i, out=grad_j)
-    grad_cell.mul_(f).index_fill_(0, reset, 0.0)
-    _aten.sigmoid_backward.grad_input(grad_i, i, grad_input=i)
-    _aten.sigmoid_backward.grad_input(grad_f, f, grad_input=f)
-    _aten.tanh_backward.grad_input(grad_j, j, grad_input=j)
-
-
-def _through_clip(grad: Tensor, clipped: Tensor, limit: float) -> None:
-    """Clear the gradient in place where the value lies on the limit."""
-    _aten.hardtanh_backward.grad_input(grad, clipped, -limit, limit, grad_input=grad)

@@ -1,5 +1,6 @@
 """Packed batches: sentences of different lengths side by side, without work on padding."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,7 @@ class Packing:
 
     Attributes:
         order: (B,) the sentences by falling length.
-        step_sizes: number of sentences that are still running, for each step.
+        step_sizes: For each step the number of sentences that are still running.
         index: (2, S) which token stands at a packed place, forward and backward.
         inverse: (2, S) at which packed place a token stands.
     """
@@ -44,3 +45,24 @@ class Packing:
         ends = lengths.cumsum(0)  # (B,)
         index = torch.stack([(ends - lengths)[row] + step, ends[row] - 1 - step])  # (2, S)
         return cls(order, sizes.tolist(), index, torch.argsort(index, dim=1))
+
+
+def step_blocks(step_sizes: list[int], most: int) -> Iterator[tuple[list[int], int, int]]:
+    """Group the steps into blocks of at most `most` rows, or of one step that has more.
+
+    Yields:
+        The sizes of a block's steps, and its first and last row (exclusive).
+
+    Example:
+        >>> list(step_blocks([3, 2, 2], most=5))
+        [([3, 2], 0, 5), ([2], 5, 7)]
+    """
+    sizes: list[int] = []
+    begin = 0
+    for size in step_sizes:
+        if sizes and sum(sizes) + size > most:
+            yield sizes, begin, begin + sum(sizes)
+            sizes, begin = [], begin + sum(sizes)
+        sizes.append(size)
+    if sizes:
+        yield sizes, begin, begin + sum(sizes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from elmokit.kernels import LayerWeights, add_to_forget_gate, step_blocks
 from elmokit.model.config import BiLMConfig
 
 # The gates' input half is one product for as many tokens as fit in this many numbers (256 MB in float32).
@@ -52,6 +53,13 @@ class BiLSTMLayer(nn.Module):
         self.projection = nn.Parameter(torch.empty(2, dim, cell)) if config.projection else None
         if self.bias.device.type != "meta":
             self.reset_parameters()
+
+    def weights(self, direction: int) -> LayerWeights:
+        """Return the weights of one direction."""
+        projection = None if self.projection is None else self.projection[direction]
+        return LayerWeights(
+            self.input_weight[direction], self.state_weight[direction], self.bias[direction], projection
+        )
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
@@ -98,22 +106,12 @@ class BiLSTMLayer(nn.Module):
         return torch.cat(outputs, dim=1) if outputs else torch.empty_like(x), end
 
     def _gate_inputs(self, x: Tensor, step_sizes: list[int]) -> Iterator[Tensor]:
-        """W_x x + b of each step, formed by one product for as many steps as memory allows."""
-        cell = self.config.cell_dim
-        shift = self.bias.new_zeros(4, cell)
-        shift[1] = self.config.forget_bias
-        bias = (self.bias + shift.flatten()).unsqueeze(1)  # (2, 1, 4N)
-        most = max(1, _GATE_NUMBERS // (8 * cell))
-        start = 0
-        while step_sizes:
-            count, total = 1, step_sizes[0]
-            while count < len(step_sizes) and total + step_sizes[count] <= most:
-                total += step_sizes[count]
-                count += 1
-            block = x[:, start : start + total]  # (2, block, P)
-            gates = torch.baddbmm(bias, block, self.input_weight.transpose(1, 2))  # (2, block, 4N)
-            yield from torch.split(gates, step_sizes[:count], dim=1)
-            step_sizes, start = step_sizes[count:], start + total
+        """Compute W_x x + b of each step, by one product for as many steps as memory allows."""
+        bias = add_to_forget_gate(self.bias, self.config.forget_bias).unsqueeze(1)  # (2, 1, 4N)
+        most = max(1, _GATE_NUMBERS // (8 * self.config.cell_dim))
+        for sizes, begin, end in step_blocks(step_sizes, most):
+            gates = torch.baddbmm(bias, x[:, begin:end], self.input_weight.transpose(1, 2))  # (2, block, 4N)
+            yield from torch.split(gates, sizes, dim=1)
 
     def _step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One time step: (2, b, 4N), (2, b, P), (2, b, N) → the new hidden and cell."""
