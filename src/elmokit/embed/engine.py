@@ -56,7 +56,7 @@ class InferenceBiLM:
         return torch.cat(side_by_side(lambda part: self._encoder(*part), parts, inputs[0].device))
 
     def __call__(self, batches: Sequence[Batch]) -> list[tuple[Tensor, list[LayerState]]]:
-        """Return what `BiLM.forward` does, for each batch: (L + 1, S, 2P) and the state after each sentence."""
+        """Return for each batch what `BiLM.forward` does: (L + 1, S, 2P), and the states at the end."""
         packed = [_PackedBatch(batch, self.config) for batch in batches]
         tokens, device = sum(len(batch.x) for batch in batches), batches[0].x.device
         if tokens * self._work_per_token < _WORTH_A_THREAD or device.type != "cpu":
