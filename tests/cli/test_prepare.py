@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from elmokit.corpus import PreparedCorpus, prepare
+from elmokit.corpus import PreparedCorpus, preparation
 from elmokit.text import TokenizerSpec
 
 SENTENCES = [f"The bank number {number} is open today." for number in range(40)]
@@ -87,7 +87,7 @@ def test_ctrl_c_is_exit_130_and_says_how_to_go_on(run, text, tmp_path, monkeypat
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prepare, "write_chunk", interrupted)
+    monkeypatch.setattr(preparation, "write_chunk", interrupted)
     stopped = run("prepare", text, "--language", "en", "--workers", 1, "--out", tmp_path / "corpus")
     assert stopped.exit_code == 130
     assert "corpus.part: run the same again to go on" in stopped.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare, prepare_corpus, sources
+from elmokit.corpus import PreparedCorpus, PrepareSettings, preparation, prepare_corpus, sources
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import TokenizerSpec, Vocabulary
 
@@ -40,11 +40,11 @@ def content(folder):
 # The process kills itself as `kill -9` does, at a place that can be chosen.
 _KILLED = """
 import os, signal, sys
-from elmokit.corpus import PrepareSettings, chunks, prepare, prepare_corpus, sources
+from elmokit.corpus import PrepareSettings, chunks, preparation, prepare_corpus, sources
 from elmokit.text import TokenizerSpec
 
 name, calls, text, out, workers = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])
-home = chunks if name == "write_bytes" else prepare
+home = chunks if name == "write_bytes" else preparation
 sources.BLOCK_CHARACTERS = 200
 plain = getattr(home, name)
 parent = os.getpid()
@@ -86,8 +86,8 @@ def test_killed_and_run_again_is_the_same_to_the_byte(
     assert kept
     assert out.exists() == (function == "_delete_part")
     written = []
-    plain = prepare.write_chunk
-    monkeypatch.setattr(prepare, "write_chunk", lambda *a, **k: (written.append(a[1]), plain(*a, **k)))
+    plain = preparation.write_chunk
+    monkeypatch.setattr(preparation, "write_chunk", lambda *a, **k: (written.append(a[1]), plain(*a, **k)))
     run(text, out)
     assert not set(kept) & set(written)  # what was done is not done again
     assert content(out) == content(whole)
@@ -96,7 +96,7 @@ def test_killed_and_run_again_is_the_same_to_the_byte(
 
 def test_ctrl_c_says_how_to_go_on(text, out, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_CHARACTERS", 200)
-    plain = prepare.write_chunk
+    plain = preparation.write_chunk
     calls = []
 
     def interrupted(*arguments, **settings):
@@ -106,7 +106,7 @@ def test_ctrl_c_says_how_to_go_on(text, out, monkeypatch):
         plain(*arguments, **settings)
 
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "write_chunk", interrupted)
+        patch.setattr(preparation, "write_chunk", interrupted)
         with pytest.raises(KeyboardInterrupt, match=r"kept in .*corpus\.part: run the same again to go on"):
             run(text, out)
     assert len(list(Path(f"{out}.part", "chunks").iterdir())) == 2
@@ -145,7 +145,7 @@ def test_other_settings_or_text_are_told(text, out, tmp_path, monkeypatch, finis
         run(text, out)
         folder = out
     else:
-        monkeypatch.setattr(prepare, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(preparation, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(text, out)
         folder = Path(f"{out}.part")

@@ -9,10 +9,10 @@ The work goes through five steps, each in a file of its own, and none of them ho
     shards    the chunks again, now with the ids of the corpus
 """
 
-from elmokit.corpus.prepare import prepare_corpus
-from elmokit.corpus.prepared import PreparedCorpus
-from elmokit.corpus.report import draw_lengths, report_rows
-from elmokit.corpus.settings import PrepareSettings
+from elmokit.corpus.corpus_report import draw_lengths, report_rows
+from elmokit.corpus.corpus_settings import PrepareSettings
+from elmokit.corpus.preparation import prepare_corpus
+from elmokit.corpus.prepared_corpus import PreparedCorpus
 from elmokit.corpus.shards import Shard
 
 __all__ = [

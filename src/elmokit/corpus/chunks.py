@@ -21,7 +21,7 @@ from safetensors.numpy import save
 
 from elmokit.base import write_bytes
 from elmokit.corpus.cleaning import clean
-from elmokit.corpus.settings import PrepareSettings
+from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, sentences_from_lines
 
 NUM_BUCKETS: Final = 1024

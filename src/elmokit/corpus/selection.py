@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.corpus.chunks import Chunk
-from elmokit.corpus.settings import PrepareSettings
+from elmokit.corpus.corpus_settings import PrepareSettings
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmokit.corpus.settings import PrepareSettings
+from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.errors import DataError, MissingExtra
 from elmokit.text import read_lines
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from elmokit.base import open_flushed
 from elmokit.corpus.chunks import NUM_BUCKETS, Chunk
+from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.selection import Selection
-from elmokit.corpus.settings import PrepareSettings
 from elmokit.errors import DataError
 from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 

@@ -4,7 +4,7 @@ Tokens carry their offsets into the given string, so that whatever is computed f
 the text it came from; a model records the `TokenizerSpec` it was trained with.
 """
 
-from elmokit.text.characters import (
+from elmokit.text.character_ids import (
     BEGIN_SENTENCE_TOKEN,
     END_SENTENCE_TOKEN,
     PAD,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from elmokit.errors import DataError
-from elmokit.text.characters import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+from elmokit.text.character_ids import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
 from elmokit.text.lines import read_lines
 
 UNKNOWN_TOKEN = "<UNK>"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.corpus.settings import PrepareSettings
+from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.shards import Shard, check_size, shard_stem
 from elmokit.errors import DataError
 from elmokit.text import TokenizerSpec, Vocabulary

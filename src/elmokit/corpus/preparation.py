@@ -34,7 +34,9 @@ from elmokit.base import (
     write_json,
 )
 from elmokit.corpus.chunks import Chunk, write_chunk
-from elmokit.corpus.prepared import (
+from elmokit.corpus.corpus_report import PartCounts, make_report
+from elmokit.corpus.corpus_settings import PrepareSettings
+from elmokit.corpus.prepared_corpus import (
     COUNTS,
     FACTS,
     FORMAT_VERSION,
@@ -45,9 +47,7 @@ from elmokit.corpus.prepared import (
     PreparedCorpus,
     part_folder,
 )
-from elmokit.corpus.report import PartCounts, make_report
 from elmokit.corpus.selection import Selection
-from elmokit.corpus.settings import PrepareSettings
 from elmokit.corpus.shards import ShardWriter
 from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable

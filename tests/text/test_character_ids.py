@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elmokit.errors import ConfigError
-from elmokit.text.characters import (
+from elmokit.text.character_ids import (
     BEGIN_SENTENCE,
     BEGIN_WORD,
     END_SENTENCE,

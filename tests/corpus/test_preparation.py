@@ -19,7 +19,7 @@ from elmokit.corpus import (
     sources,
     type_table,
 )
-from elmokit.corpus.report import draw_lengths
+from elmokit.corpus.corpus_report import draw_lengths
 from elmokit.errors import MissingExtra
 from elmokit.text import TokenizerSpec, Vocabulary, default_spec
 
@@ -232,7 +232,7 @@ def test_given_vocabulary(prepare, tmp_path):
 def test_finished_is_opened_at_once_and_moved_files_are_the_same(prepare, tmp_path, monkeypatch):
     corpus = prepare("a b\n", **EVERYTHING)
     (tmp_path / "text.txt").rename(tmp_path / "moved.txt")
-    monkeypatch.setattr("elmokit.corpus.prepare.write_chunk", None)
+    monkeypatch.setattr("elmokit.corpus.preparation.write_chunk", None)
     again = prepare_corpus([tmp_path / "moved.txt"], tmp_path / "corpus", PrepareSettings(**EVERYTHING))
     assert again.fingerprint == corpus.fingerprint == PreparedCorpus(tmp_path / "corpus").fingerprint
     assert again.settings == PrepareSettings(**EVERYTHING)
