@@ -14,7 +14,7 @@ from common import data_file, markdown_table, model_parser, percent, report
 from elmokit.base import progress_display
 from elmokit.language_model import LanguageModel
 from elmokit.language_model.results import SentenceScore
-from elmokit.text.lines import read_lines
+from elmokit.text import read_lines
 
 # Warstadt et al. 2020, table 3. The LSTM was trained on 83 million words.
 PUBLISHED = {"5-gram": 61.2, "LSTM": 69.8, "Transformer-XL": 69.6, "GPT-2": 83.0}

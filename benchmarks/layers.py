@@ -21,7 +21,7 @@ from common import data_file, markdown_table, model_parser, percent, report
 from elmokit.base import progress_display
 from elmokit.tasks.examples import Example
 from elmokit.tasks.readers import read_examples
-from elmokit.text.tokenizers import make_word_cutter
+from elmokit.text import make_word_tokenizer
 
 SEED = 0
 AIM = 3.0  # points by which the first LSTM layer is to exceed the token layer
@@ -128,7 +128,7 @@ def main() -> None:
         torch.tensor([known.index(tag) if tag in known else -1 for example in part for tag in example.tags])
         for part in parts
     ]
-    cut = make_word_cutter(elmo.tokenizer_spec) if task.cut else lambda word: [word]
+    cut = make_word_tokenizer(elmo.tokenizer_spec) if task.cut else lambda word: [word]
     with progress_display(shown=True) as start:
         advance = start("embedding", sum(map(len, parts)))
         train, dev = (word_vectors(elmo, part, cut, advance) for part in parts)

@@ -22,7 +22,7 @@ from elmokit.base import progress_display
 from elmokit.encoders import Encoder
 from elmokit.encoders.bert import BertEncoder
 from elmokit.encoders.elmo import ElmoEncoder
-from elmokit.text.lines import read_lines
+from elmokit.text import read_lines
 from peers import peer_package
 
 FOLDS = 5

@@ -48,7 +48,7 @@ def stop_after(embedder, monkeypatch, count, error=KeyboardInterrupt):
 @pytest.mark.parametrize("layers", [None, "all", "top", "average", "mix"])
 def test_line_k_is_row_k(tmp_path, text, embedder, layers):
     report = embed_file(embedder, text, tmp_path / "v.h5", layers=layers)
-    assert (report.sentences, report.tokens, report.cut_tokens, report.resumed_at) == (5, 14, 1, 0)
+    assert (report.sentences, report.tokens, report.truncated_tokens, report.resumed_at) == (5, 14, 1, 0)
     with h5py.File(tmp_path / "v.h5") as file:
         for number, line in enumerate(LINES):
             sentence = embedder.embed(line)
@@ -65,7 +65,7 @@ def test_report_in_words(tmp_path, text, embedder):
     words = str(replace(report, resumed_at=2, seconds=2.0))
     assert words == (
         "5 sentences, 2 of them before; 14 tokens in 2.0 s (7 a second); "
-        "tokens too long for the model, and so cut: 1"
+        "tokens too long for the model, truncated: 1"
     )
 
 

@@ -29,7 +29,7 @@ def elmo():
 
 
 def assert_equal(a, b, atol=1e-5):
-    assert (a.text, a.tokens, a.offsets, a.cut) == (b.text, b.tokens, b.offsets, b.cut)
+    assert (a.text, a.tokens, a.offsets, a.truncated) == (b.text, b.tokens, b.offsets, b.truncated)
     for name in ("layers", "vectors", "boundaries"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=atol, rtol=0)
 

@@ -45,8 +45,8 @@ def test_sentences_without_blanks_are_not_warned_of():
 def test_cut_tokens_are_reported_once(caplog):
     elmo = Embedder(tiny_bundle())
     texts = [["a" * 48, "b" * 49, "é" * 24, "é" * 25], ["c" * 200]]
-    assert [sentence.cut for sentence in elmo.embed(texts)] == [[1, 3], [0]]
-    assert elmo.embed("short").cut == []
+    assert [sentence.truncated for sentence in elmo.embed(texts)] == [[1, 3], [0]]
+    assert elmo.embed("short").truncated == []
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert "more than 48 bytes, of which the model reads the first 48 only: '" in record.getMessage()
@@ -54,7 +54,7 @@ def test_cut_tokens_are_reported_once(caplog):
 
 def test_words_of_a_word_model_are_never_cut():
     elmo = Embedder(tiny_bundle(tiny_model(tiny_config(words=len(WORDS))), vocabulary=True))
-    assert elmo.embed("a" * 100).cut == []
+    assert elmo.embed("a" * 100).truncated == []
 
 
 def test_words_that_a_word_model_does_not_know_are_reported_once(caplog):

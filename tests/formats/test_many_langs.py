@@ -84,7 +84,7 @@ def test_the_module_and_the_engine_agree(folder):
 
 def test_cut_tokens_are_counted_in_characters(folder, caplog):
     sentence = elmokit.load(folder).embed([["中" * 48, "中" * 49]])[0]
-    assert sentence.cut == [1]
+    assert sentence.truncated == [1]
     assert "more than 48 characters" in caplog.text
 
 

@@ -14,8 +14,7 @@ from elmokit.text.character_ids import (
     PREDICTION_SHIFT,
     character_ids,
     character_matrix,
-    is_cut,
-    num_cut,
+    is_truncated,
     used_characters,
 )
 
@@ -59,13 +58,13 @@ def test_rows_by_hand(token, start):
 def test_a_cut_may_fall_inside_a_character():
     row = character_ids("a" * 47 + "é")
     assert row[47:] == [97, 195, 259]
-    assert is_cut("a" * 47 + "é")
-    assert not is_cut("a" * 46 + "é")
+    assert is_truncated("a" * 47 + "é")
+    assert not is_truncated("a" * 46 + "é")
 
 
-def test_cut_tokens_are_counted():
-    assert num_cut(["a" * 48, "a" * 49, "中" * 16, "中" * 17]) == 2
-    assert num_cut(["abcd"], max_characters=5) == 1
+def test_truncated_tokens():
+    assert [is_truncated(token) for token in ("a" * 48, "a" * 49, "中" * 16, "中" * 17)] == [False, True] * 2
+    assert is_truncated("abcd", max_characters=5)
 
 
 @given(st.lists(st.text(max_size=60) | st.sampled_from(["<S>", "</S>", "\ud800"])), st.integers(3, 60))

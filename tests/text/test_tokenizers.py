@@ -10,7 +10,7 @@ from elmokit.text import (
     TokenizerSpec,
     default_spec,
     make_tokenizer,
-    make_word_cutter,
+    make_word_tokenizer,
     tokens_from_list,
 )
 
@@ -173,4 +173,4 @@ def test_tokens_from_list_refuses_what_is_no_list_of_tokens():
 @given(text=st.text(alphabet=st.sampled_from("aB'’.,-3@$ \n\x1c\x85\u3000\u200b鱼é\u0301"), max_size=30))
 def test_word_cutter_gives_the_same_tokens(name, lowercase, text):
     spec = TokenizerSpec(name=name, language="en", lowercase=lowercase)
-    assert make_word_cutter(spec)(text) == [token.text for token in make_tokenizer(spec)(text)]
+    assert make_word_tokenizer(spec)(text) == [token.text for token in make_tokenizer(spec)(text)]

@@ -52,7 +52,7 @@ from elmokit.corpus.shards import ShardWriter
 from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import SPECIAL_TOKENS, Vocabulary, make_word_cutter
+from elmokit.text import SPECIAL_TOKENS, Vocabulary, make_word_tokenizer
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _Block = tuple[Path, list[str], bool]  # where its chunk goes, its documents, whether they are held out
@@ -231,7 +231,7 @@ def _cut(
     every = [*files, *heldout]
     total = sum(file.stat().st_size for file in every) if all(map(is_plain_text, every)) else None
     advance = start_step("cutting text into tokens", total)
-    cut = make_word_cutter(settings.tokenizer)
+    cut = make_word_tokenizer(settings.tokenizer)
     chunks: list[Chunk] = []
     began = time.monotonic()
     tokens = 0

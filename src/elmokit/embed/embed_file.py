@@ -38,7 +38,7 @@ class EmbedReport:
         sentences: Sentences in the file.
         resumed_at: How many of them an earlier, interrupted run had done.
         tokens: Tokens embedded by this run.
-        cut_tokens: Those of them that are longer than the model reads, and so were cut.
+        truncated_tokens: Those of them that are longer than the model reads.
         unknown_tokens: Those of them that a model of words, not of characters, does not know.
         seconds: Time this run took.
     """
@@ -46,18 +46,22 @@ class EmbedReport:
     sentences: int
     resumed_at: int
     tokens: int
-    cut_tokens: int
+    truncated_tokens: int
     unknown_tokens: int
     seconds: float
 
     def __str__(self) -> str:
         before = f", {self.resumed_at:,} of them before" if self.resumed_at else ""
-        cut = f"; tokens too long for the model, and so cut: {self.cut_tokens:,}" if self.cut_tokens else ""
+        truncated = (
+            f"; tokens too long for the model, truncated: {self.truncated_tokens:,}"
+            if self.truncated_tokens
+            else ""
+        )
         unknown = f"; tokens the model does not know: {self.unknown_tokens:,}" if self.unknown_tokens else ""
         speed = self.tokens / max(self.seconds, 1e-9)
         return (
             f"{self.sentences:,} sentences{before}; {self.tokens:,} tokens in {self.seconds:.1f} s "
-            f"({speed:,.0f} a second){cut}{unknown}"
+            f"({speed:,.0f} a second){truncated}{unknown}"
         )
 
 
@@ -110,7 +114,7 @@ def embed_file(
 
     Example:
         >>> embed_file(elmokit.load("en"), "text.txt", "vectors.h5", layers="top")  # doctest: +SKIP
-        EmbedReport(sentences=3, resumed_at=0, tokens=17, cut_tokens=0, unknown_tokens=0, seconds=0.2)
+        EmbedReport(sentences=3, resumed_at=0, tokens=17, truncated_tokens=0, unknown_tokens=0, seconds=0.2)
     """
     target = Path(target)
     began = time.monotonic()
@@ -215,7 +219,7 @@ def _embed(
 
     def embed_chunk(chunk: list[Input]) -> Iterator[tuple[Row, int, int]]:
         for sentence in embedder.stream(chunk):
-            yield _row(sentence, choose), len(sentence.cut), len(sentence.unknown)
+            yield _row(sentence, choose), len(sentence.truncated), len(sentence.unknown)
 
     chunks = _chunks(inputs, _CHARACTERS_PER_TOKEN * embedder.batch_tokens)
     if workers is None:
@@ -232,11 +236,11 @@ def _embed(
             workers=workers,
             begin=partial(torch.set_num_threads, 1),
         )
-    counts = {"tokens": 0, "cut_tokens": 0, "unknown_tokens": 0}
-    for row, cut, unknown in chain.from_iterable(embedded):
+    counts = {"tokens": 0, "truncated_tokens": 0, "unknown_tokens": 0}
+    for row, truncated, unknown in chain.from_iterable(embedded):
         spool.add(row)
         counts["tokens"] += len(row.tokens)
-        counts["cut_tokens"] += cut
+        counts["truncated_tokens"] += truncated
         counts["unknown_tokens"] += unknown
         advance(row.text, len(row.tokens))
     return counts

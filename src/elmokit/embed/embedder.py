@@ -233,7 +233,7 @@ class Embedder:
                 layers=np.ascontiguousarray(layers[:, start + 1 : end]),
                 vectors=np.ascontiguousarray(vectors[start + 1 : end]),
                 boundaries=np.ascontiguousarray(layers[:, [start, end]]),
-                cut=self._reader.cut(tokens),
+                truncated=self._reader.truncated(tokens),
                 unknown=self._reader.unknown(tokens),
             )
             start = end + 1

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
-from elmokit.text import Token, Tokenizer, Vocabulary, is_cut, tokens_from_list
+from elmokit.text import Token, Tokenizer, Vocabulary, is_truncated, tokens_from_list
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Reader:
         characters = encoder.characters if isinstance(encoder, LexiconConfig) else encoder
         self._max_characters = characters.max_characters if isinstance(characters, CharCNNConfig) else None
         self._warned_of_tokenizer = recorded
-        self._warned_of_cut = False
+        self._warned_of_truncation = False
 
     def __call__(self, text: Text) -> list[Token]:
         """The tokens of a string; a list of tokens is taken as it is.
@@ -79,29 +79,29 @@ class Reader:
             )
         return unknown
 
-    def cut(self, tokens: Sequence[str]) -> list[int]:
+    def truncated(self, tokens: Sequence[str]) -> list[int]:
         """Positions of the tokens that are longer than the model reads."""
         longest = self._max_characters
         if longest is None:
             return []
         # A character has at most four bytes, so most tokens need no second look.
-        cut = [
+        found = [
             i
             for i, token in enumerate(tokens)
             if 4 * len(token) > longest - 2
-            and (is_cut(token, max_characters=longest) if self._in_bytes else len(token) > longest - 2)
+            and (is_truncated(token, max_characters=longest) if self._in_bytes else len(token) > longest - 2)
         ]
-        if cut and not self._warned_of_cut:
-            self._warned_of_cut = True
+        if found and not self._warned_of_truncation:
+            self._warned_of_truncation = True
             logger.warning(
                 "a token has more than %d %s, of which the model reads the first %d only: %.60r… "
                 "(Said once.)",
                 longest - 2,
                 "bytes" if self._in_bytes else "characters",
                 longest - 2,
-                tokens[cut[0]],
+                tokens[found[0]],
             )
-        return cut
+        return found
 
 
 def windows(

@@ -25,7 +25,7 @@ class Sentence:
         layers: (L+1, T, 2P) token layer first.
         vectors: (T, 2P) the mix of the layers.
         boundaries: (L+1, 2, 2P) the layers of `<S>` and `</S>`.
-        cut: positions of the tokens that are too long for the model to read to their end.
+        truncated: positions of the tokens that the model does not read to their end, being too long.
         unknown: positions of the tokens that a model of words, not of characters, does not know.
     """
 
@@ -35,7 +35,7 @@ class Sentence:
     layers: Floats
     vectors: Floats
     boundaries: Floats
-    cut: list[int]
+    truncated: list[int]
     unknown: list[int]
 
     def __len__(self) -> int:

@@ -73,7 +73,7 @@ class Elmo(InputModule):  # type: ignore[misc]
         longest = self.max_seq_length
         sentences = [[token.text for token in self._reader(text)[:longest]] for text in texts]
         for sentence in sentences:
-            self._reader.cut(sentence)  # warns
+            self._reader.truncated(sentence)  # warns
         features: dict[str, Any] = self._spelling.batch(sentences)
         if prompt:  # for a pooling that leaves it out
             features["prompt_length"] = len(self._reader(prompt))

@@ -279,7 +279,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         texts: Sequence[Any] = [text] if one else text
         sentences = [self._read(each, is_split_into_words) for each in texts]
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE:
-            sentences = [self._cut_to(sentence, max_length) for sentence in sentences]
+            sentences = [self._truncate(sentence, max_length) for sentence in sentences]
         wanted = {
             "offset_mapping": return_offsets_mapping,
             "special_tokens_mask": return_special_tokens_mask,
@@ -306,10 +306,10 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
                 f"found {text!r:.60}; {hint} is_split_into_words=True, or pass what goes with it"
             )
         tokens = self._reader(text if isinstance(text, str) else as_read(text, self._spec))
-        self._reader.cut([token.text for token in tokens])  # warns
+        self._reader.truncated([token.text for token in tokens])  # warns
         return tokens
 
-    def _cut_to(self, sentence: list[Token], length: int | None) -> list[Token]:
+    def _truncate(self, sentence: list[Token], length: int | None) -> list[Token]:
         """The sentence's beginning, or its end where the tokenizer truncates on the left."""
         if length is None or self.truncation_side == "right":
             return sentence[:length]

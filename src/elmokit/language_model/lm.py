@@ -188,7 +188,7 @@ class LanguageModel:
 
     def _batch(self, group: list[list[str]]) -> Batch:
         tokens = list(chain.from_iterable(map(_bounded, group)))
-        self._reader.cut(tokens)  # warns
+        self._reader.truncated(tokens)  # warns
         return Batch(self._type_vectors(tokens), torch.tensor([len(tokens) + 2 for tokens in group]))
 
     def _log_probabilities(self, group: list[list[str]], top: Tensor) -> tuple[list[float], list[float]]:
@@ -302,7 +302,7 @@ class LanguageModel:
         tokens = self.tokens(prompt)
         new, state = [BEGIN_SENTENCE_TOKEN, *tokens], None
         for _ in range(max_tokens):
-            self._reader.cut(new)  # warns
+            self._reader.truncated(new)  # warns
             batch = Batch(self._type_vectors(new), torch.tensor([len(new)]), state)
             ((layers, state),) = self._engine([batch])
             logs = self.softmax.log_probabilities(layers[-1, -1:, : self._dim])[0].cpu()  # (V,)

@@ -11,15 +11,21 @@ from elmokit.text.character_ids import (
     PREDICTION_SHIFT,
     character_ids,
     character_matrix,
-    is_cut,
-    num_cut,
+    is_truncated,
     used_characters,
 )
 from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
 from elmokit.text.sentences import sentences_from_lines, split_sentences
 from elmokit.text.text_files import Input, read_texts, split_language
-from elmokit.text.tokenizers import TokenizerSpec, choose_spec, default_spec, make_tokenizer, make_word_cutter
+from elmokit.text.tokenizers import (
+    TokenizerSpec,
+    choose_spec,
+    default_spec,
+    make_tokenizer,
+    make_word_cutter,
+    make_word_tokenizer,
+)
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 
@@ -40,12 +46,12 @@ __all__ = [
     "character_matrix",
     "choose_spec",
     "default_spec",
-    "is_cut",
     "is_file",
+    "is_truncated",
     "lists_of_tokens",
     "make_tokenizer",
     "make_word_cutter",
-    "num_cut",
+    "make_word_tokenizer",
     "read_lines",
     "read_texts",
     "refuse_bare_string",

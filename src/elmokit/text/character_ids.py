@@ -6,7 +6,7 @@ boundaries and padding. A row is `BEGIN_WORD, bytes, END_WORD, PAD, PAD, ...`. T
 a token is a row of zeros.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ def character_ids(token: str, *, max_characters: int = 50) -> list[int]:
     """Spell one token as a row of training ids.
 
     `<S>` and `</S>`, exactly so written, become their one boundary id. Bytes beyond `max_characters - 2`
-    are left out (ask `is_cut`), even in the middle of a character; lone surrogates have no bytes.
+    are left out (ask `is_truncated`), even in the middle of a character; lone surrogates have no bytes.
 
     Args:
         token: The token.
@@ -107,24 +107,14 @@ def used_characters(matrix: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
     return counts
 
 
-def is_cut(token: str, *, max_characters: int = 50) -> bool:
+def is_truncated(token: str, *, max_characters: int = 50) -> bool:
     """Tell whether a token has more bytes than its row of character ids can hold.
 
     Example:
-        >>> is_cut("a" * 48), is_cut("a" * 49)
+        >>> is_truncated("a" * 48), is_truncated("a" * 49)
         (False, True)
     """
     return len(token.encode("utf-8", "ignore")) > _room(max_characters)
-
-
-def num_cut(tokens: Iterable[str], *, max_characters: int = 50) -> int:
-    """Count the tokens that `character_matrix` cuts, so that no cut need be silent.
-
-    Example:
-        >>> num_cut(["bank", "a" * 49])
-        1
-    """
-    return sum(is_cut(token, max_characters=max_characters) for token in tokens)
 
 
 def _room(max_characters: int) -> int:

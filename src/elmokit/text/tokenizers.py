@@ -174,7 +174,7 @@ def _lowercased(tokenize: Tokenizer, text: str) -> list[Token]:
     return [Token(token.text.lower(), token.start, token.end) for token in tokenize(text)]
 
 
-def make_word_cutter(spec: TokenizerSpec) -> Callable[[str], list[str]]:
+def make_word_tokenizer(spec: TokenizerSpec) -> Callable[[str], list[str]]:
     """Make the tokenizer that a spec describes without offsets, for those who have no use for them.
 
     Args:
@@ -189,7 +189,7 @@ def make_word_cutter(spec: TokenizerSpec) -> Callable[[str], list[str]]:
         MissingExtra: The tokenizer's library is not installed.
 
     Example:
-        >>> make_word_cutter(TokenizerSpec(name="rules", language="en"))("It can't.")
+        >>> make_word_tokenizer(TokenizerSpec(name="rules", language="en"))("It can't.")
         ['It', 'ca', "n't", '.']
     """
     tokenize = _MAKERS[spec.name](spec.language)
@@ -201,6 +201,9 @@ def make_word_cutter(spec: TokenizerSpec) -> Callable[[str], list[str]]:
     else:
         cut = lambda text: [token.text for token in tokenize(text)]  # noqa: E731
     return (lambda text: [word.lower() for word in cut(text)]) if spec.lowercase else cut
+
+
+make_word_cutter = make_word_tokenizer  # the old name, until nobody uses it
 
 
 def _rules(language: str | None) -> Tokenizer:
