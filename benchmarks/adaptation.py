@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from elmokit.corpus import PrepareSettings
-from elmokit.pretrain import Budget, Run, pretrain, read_recipe
+from elmokit.pretrain import pretrain
 from elmokit.tasks.dataset import TaskData
 from elmokit.text import TokenizerSpec
 
@@ -24,24 +24,21 @@ def adapt(start: str, data: TaskData, folder: Path) -> list[float]:
         for part, examples in (("train", data.train), ("dev", data.dev)):
             lines = "".join(" ".join(example.tokens) + "\n" for example in examples)
             folder.with_name(f"{part}.txt").write_text(lines, encoding="utf-8")
-        run = Run(
-            sources=[folder.with_name("train.txt")],
+        changes = pretrain(
+            folder.with_name("train.txt"),
             out=folder,
-            settings=PrepareSettings(
+            preparation=PrepareSettings(
                 tokenizer=TokenizerSpec(name="whitespace"),
                 split_sentences=False,
                 min_tokens=1,
                 heldout=[folder.with_name("dev.txt")],
             ),
-            recipe=read_recipe(str(RECIPE)),
-            budget=Budget(epochs=1),
+            recipe=RECIPE,
             start=start,
             workers=1,
         )
-        evaluations = pretrain(run)
-        if not evaluations or evaluations[0].before is None:
-            raise KeyboardInterrupt
-        found = [evaluations[0].before.mean, evaluations[0].after.mean]
+        assert changes[0].before is not None
+        found = [changes[0].before.mean, changes[0].after.mean]
         noted.write_text(json.dumps(found), encoding="utf-8")
     perplexities: list[float] = json.loads(noted.read_text(encoding="utf-8"))
     return perplexities

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from elmokit.language_model import LanguageModel, perplexity_file
 from elmokit.model import BiLMConfig
-from elmokit.pretrain import Budget, Recipe, Run, pretrain, read_recipe
-from elmokit.training.metrics import read_metrics
+from elmokit.pretrain import Recipe, pretrain, read_recipe
+from elmokit.training import read_metrics
 
 TABLE = Path(__file__).parent / "results" / "experiments.md"
 HEADER = (
@@ -70,20 +70,13 @@ def main() -> None:
     parser.add_argument("settings", nargs="*", metavar="setting=value")
     arguments = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(
-            sources=[arguments.corpus],
-            out=Path(folder) / "model",
-            settings=None,
-            recipe=changed(arguments.recipe, arguments.settings),
-            budget=Budget(minutes=arguments.minutes),
-        )
-        evaluations = pretrain(run, say=print)
-        if not evaluations:
-            return
-        found, last = evaluations[0].after, read_metrics(run.out / "training")[-1]
+        out = Path(folder) / "model"
+        recipe = changed(arguments.recipe, arguments.settings)
+        changes = pretrain(arguments.corpus, out=out, recipe=recipe, minutes=arguments.minutes, progress=True)
+        found, last = changes[0].after, read_metrics(out / "training")[-1]
         paragraphs = "–"
         if arguments.lines:
-            model = LanguageModel.load(run.out)
+            model = LanguageModel.load(out)
             paragraphs = f"{perplexity_file(model, arguments.lines).bits_per_character:.3f}"
     what = " ".join([Path(arguments.recipe).stem, *arguments.settings])
     line = (

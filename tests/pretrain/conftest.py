@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.training import prepare, sentences
+from tests.small_runs import prepare, sentences
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.pretrain.bilm.network import TrainingNetwork
 from elmokit.pretrain.bilm.recipe import SIZES, Recipe
 from elmokit.pretrain.bilm.windows import Window, Windows
-from tests.training import CONFIG, RECIPE, make_trainer, prepare
+from tests.small_runs import CONFIG, RECIPE, make_trainer, prepare
 
 NUM_WORDS, LENGTH = 20, 6
 

@@ -14,9 +14,9 @@ import elmokit
 from elmokit.cli import main
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
-from elmokit.pretrain.bilm.trainer import Trainer
-from elmokit.training.metrics import read_metrics
-from tests.training import sentences
+from elmokit.pretrain.bilm.bilm_job import BiLMJob
+from elmokit.training import read_metrics
+from tests.small_runs import sentences
 
 RECIPE = """
 batch = 4
@@ -106,12 +106,12 @@ def test_a_second_run_needs_resume_and_a_finished_one_stays(text):
     invoke(*command(text, "--tokens", "200"))
     again = invoke(*command(text, "--tokens", "200"))
     assert again.exit_code == 1
-    assert "holds a model or a run already; go on with it by --resume" in again.output
+    assert "holds a model or a run already; continue it with" in again.output
     weights = (text / "model" / "model.safetensors").read_bytes()
     assert invoke(*command(text, "--tokens", "200", "--resume")).exit_code == 0
     assert (text / "model" / "model.safetensors").read_bytes() == weights
     nothing = invoke(*command(text, "--tokens", "200", "--resume", out="other"))
-    assert "holds no run to go on with" in nothing.output
+    assert "holds no run to resume" in nothing.output
 
 
 def test_a_model_without_its_run_is_not_trained_over(text):
@@ -120,7 +120,7 @@ def test_a_model_without_its_run_is_not_trained_over(text):
     weights = (text / "model" / "model.safetensors").read_bytes()
     result = invoke(*command(text, "--tokens", "200", "--resume"))
     assert result.exit_code == 1
-    assert "no longer the run that made it; go on from it by --from" in " ".join(result.output.split())
+    assert "no longer the run that made it; to train it further" in " ".join(result.output.split())
     assert (text / "model" / "model.safetensors").read_bytes() == weights
 
 
@@ -133,14 +133,13 @@ def test_a_longer_budget_goes_on(text):
 def test_ctrl_c_saves_and_resume_goes_on(text):
     script = f"""
         import os, signal
-        from elmokit.pretrain.bilm import trainer
-        steps, step = [], trainer.Trainer._train_step
-        def counted(self):
-            steps.append(1)
-            if len(steps) == 7:
+        from elmokit.pretrain.bilm.bilm_job import BiLMJob
+        compute = BiLMJob.compute
+        def interrupted(self, step):
+            if step == 7:
                 os.kill(os.getpid(), signal.SIGINT)
-            return step(self)
-        trainer.Trainer._train_step = counted
+            return compute(self, step)
+        BiLMJob.compute = interrupted
         from elmokit.cli import main
         main({command(text, "--tokens", "400")!r})
     """
@@ -149,7 +148,7 @@ def test_ctrl_c_saves_and_resume_goes_on(text):
     )
     assert stopped.returncode == 130, stopped.stderr
     assert "stopping after this step" in stopped.stderr
-    assert "go on by the same command with --resume" in stopped.stderr
+    assert "keeps what was learnt" in stopped.stderr
     assert not (text / "model" / "config.json").exists()
     assert invoke(*command(text, "--tokens", "400", "--resume")).exit_code == 0
     whole = invoke(*command(text, "--tokens", "400", out="whole"))
@@ -226,7 +225,7 @@ def test_a_model_without_softmax_gets_one_first(text):
 
 
 def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
-    def interrupted(_):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     invoke(*command(text, "--tokens", "400"))
@@ -235,11 +234,11 @@ def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
     given = command(text, "--tokens", "600", "--from", str(text / "hdf5"), out="adapted")
     nowhere = invoke(*given, "--old-text", "nowhere.txt")
     assert nowhere.exit_code == 1
-    assert "nowhere.txt is no file" in nowhere.output
+    assert "nowhere.txt is not a file" in nowhere.output
     begun = text / "adapted" / "training" / "softmax" / "checkpoints"
     begun.mkdir(parents=True)
     assert invoke(*given, "--resume").exit_code == 1  # an empty folder is no run
-    monkeypatch.setattr(Trainer, "_train_step", interrupted)
+    monkeypatch.setattr(BiLMJob, "compute", interrupted)
     assert invoke(*given).exit_code != 0
     monkeypatch.undo()
     assert list(begun.iterdir())
@@ -294,10 +293,13 @@ def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
             "unknown setting 'batchh'; did you mean",
         ),
         (lambda folder: (folder / "recipe.toml").write_text("batch = -3"), "batch must be a whole number"),
-        (lambda folder: (folder / "recipe.toml").write_text("reset = 1.5"), "reset must be from 0 to 1"),
+        (
+            lambda folder: (folder / "recipe.toml").write_text("reset = 1.5"),
+            "reset must be a finite number from 0 to 1",
+        ),
         (
             lambda folder: (folder / "recipe.toml").write_text('join = 0.5\norder = "sentence"'),
-            'join must be 0 where order = "sentence"',
+            'join must be 0 if order = "sentence"',
         ),
         (lambda folder: (folder / "recipe.toml").write_text("seed = -1"), "seed must be a whole number"),
         (lambda folder: (folder / "recipe.toml").write_text("warmup = '9'"), "warmup must be a whole number"),
@@ -308,8 +310,8 @@ def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
             lambda folder: (folder / "recipe.toml").write_text('softmax = "adaptive"\ncutoffs = []'),
             "an adaptive softmax needs cutoffs",
         ),
-        (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is no TOML file"),
-        (lambda folder: (folder / "recipe.toml").unlink(), "is none of default, paper and no TOML file"),
+        (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is not a TOML file"),
+        (lambda folder: (folder / "recipe.toml").unlink(), "is neither a file nor one of default, paper"),
         (
             lambda folder: (folder / "recipe.toml").write_text('softmax = "adaptive"\nbatch = 4'),
             "lie beyond the vocabulary",

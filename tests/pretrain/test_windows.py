@@ -14,7 +14,7 @@ from elmokit.corpus import prepare_corpus
 from elmokit.errors import DataError
 from elmokit.pretrain.bilm.lowercase import LowerCase
 from elmokit.pretrain.bilm.windows import Windows
-from tests.training import prepare
+from tests.small_runs import prepare
 
 
 def shard(sentences):

@@ -102,6 +102,20 @@ def fresh_folder(path: Path) -> Path:
     return path
 
 
+def move_files(source: Path, target: Path) -> None:
+    """Move all files of a folder into another one, replacing those of the same names; delete the folder."""
+    for file in sorted(source.iterdir()):
+        file.replace(target / file.name)
+    flush_to_disk(target)
+    source.rmdir()
+
+
+def remove_drafts(folder: Path) -> None:
+    """Delete drafts that a killed process has left in a folder."""
+    for draft in folder.glob(".*.draft"):
+        draft.unlink()
+
+
 def plain_reason(error: Exception) -> str:
     """Say in a few words why the system refused: "No space left on device"."""
     return getattr(error, "strerror", None) or str(error)

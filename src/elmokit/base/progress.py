@@ -22,17 +22,37 @@ _COMPRESSED = (".gz", ".xz", ".zst")
 
 
 class StartStep(Protocol):
-    """Begins a step of the work."""
+    """Starts a step of the work, with a bar of its own."""
 
     def __call__(self, name: str, total: float | None = None) -> Callable[..., None]:
         """Return `advance(amount=1, note="")`, to be called with what is done of `total`."""
         ...
 
+    def say(self, message: str) -> None:
+        """Print a message above the bars, also where standard error is not a terminal."""
+        ...
+
+
+class _Display:
+    def __init__(self, bar: Progress, console: Console) -> None:
+        self._bar, self._console = bar, console
+
+    def __call__(self, name: str, total: float | None = None) -> Callable[..., None]:
+        task = self._bar.add_task(name, total=total, note="")
+
+        def advance(amount: float = 1, note: str = "") -> None:
+            self._bar.update(task, advance=amount, note=note)
+
+        return advance
+
+    def say(self, message: str) -> None:
+        self._console.print(message, markup=False)
+
 
 @contextmanager
 def progress_display(*, shown: bool) -> Iterator[StartStep]:
     """Show each step as a line with a bar, its time and a note; the bar pulses if the total is unknown."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=not shown, highlight=False)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -42,16 +62,7 @@ def progress_display(*, shown: bool) -> Iterator[StartStep]:
         TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=console, disable=not (shown and console.is_terminal)) as bar:
-
-        def start(name: str, total: float | None = None) -> Callable[..., None]:
-            task = bar.add_task(name, total=total, note="")
-
-            def advance(amount: float = 1, note: str = "") -> None:
-                bar.update(task, advance=amount, note=note)
-
-            return advance
-
-        yield start
+        yield _Display(bar, console)
 
 
 @contextmanager

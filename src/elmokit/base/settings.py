@@ -3,7 +3,7 @@
 @dataclass(frozen=True, kw_only=True)
 class LoopSettings:
 batch: int = bounded(32, least=1)
-dropout: float = bounded(0.5, least=0, most=1)
+dropout: float = bounded(0.5, least=0, below=1)
 kind: Literal["a", "b"] = "a"
 
 def __post_init__(self) -> None:
@@ -184,3 +184,18 @@ def _value(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return None if text == "none" else text
+
+
+def setting_changes(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> list[str]:
+    """Say in words which values differ: "head.dropout is 0.4, was 0.1".
+
+    A name that is missing in `old` is a setting that an older version did not have; it is passed over.
+    """
+    changes: list[str] = []
+    for name in (name for name in new if name in old):
+        a, b, path = old[name], new[name], f"{within}{name}"
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            changes += setting_changes(a, b, f"{path}.")
+        elif a != b:
+            changes.append(f"{path} is {b}, was {a}")
+    return changes

@@ -3,8 +3,6 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ from elmokit.cli.prepare import corpus_options, read_settings, refuse_corpus_opt
 
 if TYPE_CHECKING:
     from elmokit.corpus import PrepareSettings
-    from elmokit.pretrain import Evaluation, Recipe, Status
+    from elmokit.pretrain import PerplexityChange, Recipe
 
 _SETTINGS = ("batch", "unroll", "order", "softmax", "negatives", "learning_rate", "dropout", "seed")
 
@@ -67,19 +65,19 @@ def pretrain(
     CORPUS are files or globs of text (see elmokit prepare), or a folder that elmokit prepare made. Ctrl-C
     saves; the same command with --resume goes on. Under torchrun all processes train one model.
     """
-    if minutes is tokens is epochs is None:
-        epochs = 1.0
     if old_text is not None and start is None:
         raise click.UsageError("--old-text is for --from")
-    from elmokit.pretrain import Budget, Run
     from elmokit.pretrain import pretrain as run_pretraining
 
-    run = Run(
-        sources=sources,
+    quiet = quiet or os.environ.get("RANK", "0") != "0"  # of several processes one speaks
+    changes = run_pretraining(
+        sources,
         out=out,
-        settings=_corpus_settings(sources, start, options),
+        minutes=minutes,
+        tokens=tokens,
+        epochs=epochs,
+        preparation=_corpus_settings(sources, start, options),
         recipe=_recipe(recipe, size, options),
-        budget=Budget(minutes=minutes, tokens=tokens, epochs=epochs),
         start=start,
         old_text=old_text,
         resume=resume,
@@ -87,28 +85,22 @@ def pretrain(
         device=device,
         hdf5=hdf5 or recipe == "paper",
         command=shlex.join(["elmokit", *sys.argv[1:]]),
+        progress=not quiet,
     )
-    quiet = quiet or os.environ.get("RANK", "0") != "0"  # of several processes one speaks
-    with _display(shown=not quiet) as (report, say):
-        evaluations = run_pretraining(run, report, say)
-    if evaluations is None:
-        raise KeyboardInterrupt(
-            f"interrupted; go on by the same command with --resume; {out} keeps what was learnt"
-        )
-    if not quiet:
-        if evaluations:  # a text of one document has nothing held out
-            _print_evaluations(evaluations)
-        click.echo(
-            f"{out}: try elmokit.load({str(out)!r}), or elmokit fill --model {out} '… [MASK] …'",
-            err=True,
-        )
+    if quiet:
+        return
+    if changes:  # a text of one document has nothing held out
+        _print_changes(changes)
+    click.echo(f"{out}: try elmokit.load({str(out)!r}), or elmokit fill --model {out} '… [MASK] …'", err=True)
 
 
 def _corpus_settings(
     sources: tuple[str, ...], start: str | None, options: dict[str, Any]
 ) -> "PrepareSettings | None":
     """None for a folder that is prepared already; of a model to go on from, its own tokenizer."""
-    if len(sources) == 1 and Path(sources[0], "corpus.json").exists():
+    from elmokit.corpus import is_prepared
+
+    if len(sources) == 1 and is_prepared(sources[0]):
         refuse_corpus_options(options, sources[0])
         return None
     if start is not None:
@@ -130,34 +122,17 @@ def _recipe(name: str, size: str | None, options: dict[str, Any]) -> "Recipe":
     return replace(read_recipe(name, size), **changes)
 
 
-@contextmanager
-def _display(*, shown: bool) -> "Iterator[tuple[Callable[[Status], None], Callable[[str], None]]]":
-    """A line that shows how far training has come, and a way to say something above it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    console = Console(stderr=True, quiet=not shown, highlight=False)
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, disable=not (shown and console.is_terminal)) as bar:
-        task = bar.add_task("preparing", total=1.0)
-
-        def report(status: "Status") -> None:
-            bar.update(task, completed=status.progress, description=str(status))
-
-        yield report, console.print
-
-
-def _print_evaluations(evaluations: "list[Evaluation]") -> None:
+def _print_changes(changes: "list[PerplexityChange]") -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table("text", "", "forward", "backward", "mean", "bits per character", "out of vocabulary")
-    for evaluation in evaluations:
-        for when, found in (("before", evaluation.before), ("after", evaluation.after)):
+    for change in changes:
+        for when, found in (("before", change.before), ("after", change.after)):
             if found is not None:
                 numbers = (found.forward, found.backward, found.mean)
                 table.add_row(
-                    evaluation.text,
+                    change.text,
                     when,
                     *(f"{number:.1f}" for number in numbers),
                     f"{found.bits_per_character:.3f}",

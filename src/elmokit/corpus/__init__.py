@@ -12,7 +12,7 @@ The work goes through five steps, each in a file of its own, and none of them ho
 from elmokit.corpus.corpus_report import draw_lengths, report_rows
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.preparation import prepare_corpus
-from elmokit.corpus.prepared_corpus import PreparedCorpus
+from elmokit.corpus.prepared_corpus import PreparedCorpus, is_prepared
 from elmokit.corpus.shards import Shard
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "PreparedCorpus",
     "Shard",
     "draw_lengths",
+    "is_prepared",
     "prepare_corpus",
     "report_rows",
 ]

@@ -26,6 +26,11 @@ def part_folder(out: Path) -> Path:
     return named.with_name(named.name + ".part")
 
 
+def is_prepared(path: str | Path) -> bool:
+    """Whether a path is the folder of a prepared corpus."""
+    return (Path(path) / FACTS).exists()
+
+
 class PreparedCorpus:
     """A corpus that `prepare_corpus` finished. Text and spellings stay on the disk, mapped.
 

@@ -1,12 +1,12 @@
-"""Pretraining: raw text to a model folder."""
+"""Pretraining: from raw text to a model folder."""
 
 import sys
 from types import ModuleType
 from typing import Any
 
-from elmokit.pretrain.bilm import Budget, Evaluation, Recipe, Run, Status, Trainer, pretrain, read_recipe
+from elmokit.pretrain.bilm import PerplexityChange, Recipe, pretrain, read_recipe
 
-__all__ = ["Budget", "Evaluation", "Recipe", "Run", "Status", "Trainer", "pretrain", "read_recipe"]
+__all__ = ["PerplexityChange", "Recipe", "pretrain", "read_recipe"]
 
 
 class _CallableRoom(ModuleType):

@@ -1,84 +1,76 @@
-"""Checkpoints: written aside, made safe on the disk and renamed, so that one is whole or is not there."""
+"""Checkpoints of a run: the last few, and the best."""
 
-import os
 import pickle
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from elmokit.base import draft_file, plain_reason, remove_drafts
 from elmokit.errors import DataError
 
 _NAME = re.compile(r"step-(\d+)\.pt")
 
 
 class Checkpoints:
-    """The checkpoints of a run, the last `keep` of them.
+    """The checkpoints in the folder of a run.
 
     Args:
-        folder: where they lie.
-        keep: how many.
+        run: The folder; checkpoints are in its subfolder `checkpoints`.
+        keep: How many of the latest to keep.
     """
 
-    def __init__(self, folder: Path, keep: int = 2) -> None:
-        self._folder, self._keep = folder, keep
-
-    @classmethod
-    def of(cls, run: Path) -> "Checkpoints":
-        """Those of a run, by its folder."""
-        return cls(run / "checkpoints")
+    def __init__(self, run: Path, *, keep: int = 2) -> None:
+        self._folder, self._keep = run / "checkpoints", keep
 
     @property
     def exist(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any checkpoint."""
         return bool(self._all())
 
-    def save(self, step: int, content: dict[str, Any]) -> None:
-        """Write one, then remove those that are too old.
+    def save(self, step: int, content: dict[str, Any], *, best: int | None = None) -> None:
+        """Write a checkpoint, then delete old ones, except that of step `best`.
 
         Raises:
-            DataError: there is no room, or no permission; the ones before it are as they were.
+            DataError: The disk is full or may not be written; earlier checkpoints are untouched.
         """
-        target = self._folder / f"step-{step:09d}.pt"
-        aside = target.with_suffix(".part")
+        target = self._path(step)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for killed in self._folder.glob("*.part"):  # what a killed run was writing
-                killed.unlink()
-            with aside.open("wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(target)
+            remove_drafts(self._folder)  # a killed run may have left one
+            with draft_file(target) as draft:
+                torch.save(content, draft)
         except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
+            earlier = "the one before it is whole" if self.exist else "there is none before it"
             raise DataError(
-                f"the checkpoint {target} cannot be written ({error}); make room and go on with --resume: "
-                f"{'the one before it is whole' if self._all() else 'there is none before it'}"
+                f"the checkpoint {target} cannot be written ({plain_reason(error)}); make room and continue "
+                f"with resume=True: {earlier}"
             ) from error
         for old in self._all()[: -self._keep]:
-            old.unlink(missing_ok=True)
+            if best is None or old != self._path(best):
+                old.unlink(missing_ok=True)
 
-    def load(self) -> dict[str, Any] | None:
-        """The newest, or None if there is none.
+    def load(self, step: int | None = None) -> dict[str, Any] | None:
+        """Return the content of the newest checkpoint, or of that of a step; None if there is none.
 
         Raises:
-            DataError: it cannot be read.
+            DataError: It cannot be read.
         """
-        found = self._all()
-        if not found:
+        if not self.exist:
             return None
+        path = self._all()[-1] if step is None else self._path(step)
         try:
-            content: dict[str, Any] = torch.load(found[-1], map_location="cpu", weights_only=True)
+            content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise DataError(
-                f"the checkpoint {found[-1]} is damaged, or none of elmokit's; remove it, to go on from the "
+                f"the checkpoint {path} is damaged or not one of elmokit's; remove it to continue from the "
                 "one before it"
             ) from error
         return content
+
+    def _path(self, step: int) -> Path:
+        return self._folder / f"step-{step:09d}.pt"
 
     def _all(self) -> list[Path]:
         if not self._folder.is_dir():

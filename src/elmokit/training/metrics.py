@@ -1,4 +1,4 @@
-"""What is measured during training: a line of JSON each, and TensorBoard where it is installed."""
+"""What is measured during training: a JSON object per line, and TensorBoard where it is installed."""
 
 import json
 from collections.abc import Iterator
@@ -6,38 +6,37 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import plain_reason, write_text
 from elmokit.errors import DataError
 
 
 class Metrics:
-    """`metrics.jsonl` of a run.
+    """Writer of `metrics.jsonl` in the folder of a run.
 
     Args:
-        folder: of the run.
-        resume_at: forget what was measured after this step, because it will be measured again.
+        folder: Of the run.
+        step: Where training continues; records of later steps are deleted, as they will be measured again.
     """
 
-    def __init__(self, folder: Path, resume_at: int) -> None:
+    def __init__(self, folder: Path, step: int) -> None:
         self._folder = folder
-        self._open(resume_at)
+        self._open(step)
 
-    def _open(self, resume_at: int) -> None:
+    def _open(self, step: int) -> None:
         path = self._folder / "metrics.jsonl"
-        kept = [record for record in read_metrics(self._folder) if record["step"] <= resume_at]
-        aside = path.with_suffix(".part")
+        kept = [record for record in read_metrics(self._folder) if record["step"] <= step]
         with self._write_errors():
-            aside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-            aside.replace(path)
+            write_text(path, "".join(json.dumps(record) + "\n" for record in kept))
             self._file = path.open("a", encoding="utf-8")
-        self._board = _tensorboard(self._folder / "tensorboard", resume_at)
+        self._board = _tensorboard(self._folder / "tensorboard", step)
 
     def rewind(self, step: int) -> None:
-        """Forget what was measured after this step, because training goes on from there."""
+        """Delete the records after a step, because training continues from there."""
         self.close()
         self._open(step)
 
     def write(self, record: dict[str, Any]) -> None:
-        """Add a record, which has its `step`."""
+        """Append a record; it has a `step`."""
         with self._write_errors():
             self._file.write(json.dumps(record) + "\n")
             self._file.flush()
@@ -51,34 +50,32 @@ class Metrics:
             yield
         except OSError as error:
             raise DataError(
-                f"{self._folder}/metrics.jsonl cannot be written ({error}); make room and go on with "
-                "--resume: the last checkpoint is whole"
+                f"{self._folder}/metrics.jsonl cannot be written ({plain_reason(error)}); make room and "
+                "continue with resume=True: the last checkpoint is whole"
             ) from error
 
     def close(self) -> None:
-        """Finish writing."""
+        """Close the files."""
         self._file.close()
         if self._board is not None:
             self._board.close()
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run; a last line that was cut short by a crash is left out."""
+    """Return the records of a run; a last line that a crash left unfinished is ignored."""
     path = folder / "metrics.jsonl"
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[
-        :-1
-    ]  # what stands after the last line end is cut short
-    return [json.loads(line) for line in lines]
+    whole_lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [json.loads(line) for line in whole_lines]
 
 
-def _tensorboard(folder: Path, resume_at: int) -> Any:  # noqa: ANN401  (its writer, where there is one)
+def _tensorboard(folder: Path, step: int) -> Any:  # noqa: ANN401  (its writer, or None)
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder), purge_step=resume_at + 1)
+    return SummaryWriter(str(folder), purge_step=step + 1)
 
 
 def _numbers(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

@@ -6,7 +6,8 @@ gradients are summed as one flat tensor, and of a table only the rows that have 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -27,19 +28,23 @@ class Processes:
     count: int = 1
 
     @classmethod
-    def join(cls, device: torch.device) -> "Processes":
-        """Join the others, where torchrun has started several."""
+    @contextmanager
+    def joined(cls, device: torch.device) -> Iterator["Processes"]:
+        """Join the other processes where torchrun has started several, and leave them at the end."""
         count = int(os.environ.get("WORLD_SIZE", "1"))
-        if count == 1:
-            return cls()
-        if not dist.is_initialized():
-            if device.type == "cuda":
-                torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-            # Numbers to agree on lie on the CPU, gradients on the device.
-            dist.init_process_group(
-                "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE
-            )
-        return cls(dist.get_rank(), count)
+        if count == 1 or dist.is_initialized():  # initialised by the caller, who also ends it
+            yield cls() if count == 1 else cls(dist.get_rank(), count)
+            return
+        if device.type == "cuda":
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        # Numbers to agree on are on the CPU, gradients on the device.
+        dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+        try:
+            processes = cls(dist.get_rank(), count)
+            yield processes
+            processes.wait()  # gloo's threads abort a process whose partner has gone
+        finally:
+            dist.destroy_process_group()
 
     @property
     def leads(self) -> bool:
@@ -72,13 +77,13 @@ class Processes:
         dist.all_reduce(tensor)
         return [float(value) / self.count for value in tensor]
 
-    def from_leader(self, value: float) -> float:
-        """The leading process's value, so that all decide alike."""
+    def from_leader(self, values: Sequence[float]) -> list[float]:
+        """Return the leading process's values, so that all processes decide alike."""
         if self.count == 1:
-            return value
-        tensor = torch.tensor([value], dtype=torch.float64)
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64)
         dist.broadcast(tensor, 0)
-        return float(tensor)
+        return [float(value) for value in tensor]
 
     def join_rows(self, part: Tensor, dim: int) -> Tensor:
         """Return the parts of all processes as one tensor, joined along `dim`."""

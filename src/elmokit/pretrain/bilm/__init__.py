@@ -1,16 +1,15 @@
-"""Pretraining: raw text to a model folder.
+"""Pretraining of a biLM: from raw text to a model folder.
 
-recipe      what is trained and how
-windows     the corpus, a window at a time, for both directions
-network     one step: lstm (hand-written backward), softmax (sampled, adaptive, full), token encoder
-optimizer   AdamW or Adagrad, by rows for the softmax
-trainer     the loop: checkpoints, metrics, rolling back, several processes
-run         from text to the model's folder; report: curve and card
+recipe           what is trained and how
+windows          the corpus, a window at a time, for both directions
+network          one step: LSTM with a hand-written backward pass, softmax, token encoder
+bilm_optimizer   AdamW or Adagrad, by rows for the softmax
+bilm_job         these as a job for the training loop
+pretraining      from text to the model's folder
 """
 
+from elmokit.pretrain.bilm.model_card import PerplexityChange
+from elmokit.pretrain.bilm.pretraining import pretrain
 from elmokit.pretrain.bilm.recipe import Recipe, read_recipe
-from elmokit.pretrain.bilm.report import Evaluation
-from elmokit.pretrain.bilm.run import Run, pretrain
-from elmokit.pretrain.bilm.trainer import Budget, Status, Trainer
 
-__all__ = ["Budget", "Evaluation", "Recipe", "Run", "Status", "Trainer", "pretrain", "read_recipe"]
+__all__ = ["PerplexityChange", "Recipe", "pretrain", "read_recipe"]

@@ -1,4 +1,4 @@
-"""AdamW or Adagrad for the network, the same by rows for the softmax; clipping, and the learning rate."""
+"""AdamW or Adagrad for the network, the same by rows for the softmax; clipping."""
 
 import math
 from typing import Any
@@ -16,8 +16,6 @@ _BETAS = (0.9, 0.98)
 # between, where it was drawn. To forget the large ones would be to blow up the tiny ones to full steps.
 _ROW_BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
-_MOST_WARMUP = 0.1  # of the budget
-_LAST_SHARE = 0.01  # of the peak learning rate, at the end of a cosine
 
 
 class Optimizer:
@@ -63,15 +61,6 @@ class Optimizer:
         self._dense.load_state_dict(state["dense"])
         for rows, kept in zip(self._rows, state["rows"], strict=True):
             rows.load_state_dict(kept)
-
-
-def learning_rate(recipe: Recipe, step: int, progress: float) -> float:
-    """The learning rate of a step, when `progress` (0 … 1) of the budget is used up."""
-    warm = max((step + 1) / max(1, recipe.warmup), progress / _MOST_WARMUP)
-    rate = recipe.learning_rate * min(1.0, warm)
-    if recipe.cosine:
-        rate *= _LAST_SHARE + (1 - _LAST_SHARE) * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
-    return rate
 
 
 def _dense_optimizer(model: BiLM, recipe: Recipe) -> torch.optim.Optimizer:

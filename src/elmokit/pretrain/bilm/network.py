@@ -38,7 +38,7 @@ _UNKNOWN = SPECIAL_TOKENS.index(UNKNOWN_TOKEN)
 EncoderInputs = Callable[[Ids], tuple[Tensor, ...]]
 
 
-class StepResult(NamedTuple):
+class WindowResult(NamedTuple):
     """Mean loss forward and backward, gradient of the softmax, and the state after the window."""
 
     forward: float
@@ -91,7 +91,7 @@ class TrainingNetwork:
         self._device = table.weight.device
         self._threads = threads or PairOfThreads(self._device)
 
-    def step(self, window: Window, state: Sequence[LayerState], step: int) -> StepResult:
+    def step(self, window: Window, state: Sequence[LayerState], step: int) -> WindowResult:
         """Losses and gradients of a window; those of the network go to `.grad` of its parameters.
 
         Args:
@@ -118,7 +118,7 @@ class TrainingNetwork:
             for layer in zip(results[0].ends, results[1].ends, strict=True)
         ]
         table = coalesce([gradient for result in results for gradient in result.table])
-        return StepResult(results[0].loss, results[1].loss, table, ends)
+        return WindowResult(results[0].loss, results[1].loss, table, ends)
 
     def _encode(self, inputs: list[Tensor]) -> Tensor:
         with torch.set_grad_enabled(not self.frozen):

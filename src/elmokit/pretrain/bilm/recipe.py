@@ -1,13 +1,13 @@
-"""What is trained and how: sizes by name, everything else with a default, all of it from TOML."""
+"""What is trained and how: a size by name, and settings with defaults that a TOML file may change."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from elmokit.base import refuse_unknown_keys, settings_from_dict
+from elmokit.base import bounded, check_fields, refuse_unknown_keys, settings_from_dict
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig
 from elmokit.pretrain.bilm.windows import Order
@@ -44,80 +44,61 @@ class Recipe:
     """How a model is trained.
 
     Attributes:
-        model: its shape.
+        model: Its shape.
         batch: B, rows of text side by side, over all processes.
-        unroll: T, tokens of a row in one step; gradients do not go further back.
-        order: "document" reads on through the text and carries the state over sentences; "sentence" shuffles
+        unroll: T, tokens of a row in one step; gradients do not reach further back.
+        order: "document" reads through the text and carries the state over sentences; "sentence" shuffles
             sentences.
-        reset: chance that a sentence starts from the zero state, from which it will start when embedded.
-        join: share of the sentences that are read on from the one before as one text, for a model that will
-            meet texts of several sentences; in document order alone.
-        lowercase: chance that a sentence is read in lower case, for a model that will meet such text, too;
-            the words to be predicted stay as they are.
+        reset: Chance that a sentence starts from the zero state, as it will when it is embedded.
+        join: Share of sentences that continue the one before as one text, for a model that will meet texts
+            of several sentences; only in document order.
+        lowercase: Chance that a sentence is read in lower case, for a model that will meet such text; the
+            words to predict stay as they are.
         softmax: "sampled", "adaptive" or "full".
-        negatives: words that a sampled softmax draws in each direction and step.
-        cutoffs: ranks at which the clusters of an adaptive softmax begin.
-        frequency_bias: whether the softmax starts at the words' frequencies.
-        dropout: of every LSTM layer's input, and of the top output.
-        variational: whether a dropout mask is the same at all steps of a window.
-        weight_drop: dropout of the weights from state to gates.
+        negatives: Words that a sampled softmax draws in each direction and step.
+        cutoffs: Ranks at which the clusters of an adaptive softmax begin.
+        frequency_bias: Whether the bias of the softmax starts at the log frequencies of the words.
+        dropout: Of the input of every LSTM layer, and of the top output.
+        variational: Whether a dropout mask is the same at all steps of a window.
+        weight_drop: Dropout of the weights from state to gates.
         optimizer: "adamw" or "adagrad".
-        learning_rate: its peak.
-        warmup: steps over which the learning rate rises to the peak.
-        cosine: whether it falls to a hundredth of the peak over the budget, else it stays.
-        weight_decay: of AdamW, for matrices other than the softmax.
-        clip_norm: to which the norm of all gradients together is cut.
-        loss_factor: by which the loss is multiplied before gradients are formed.
-        seed: of all random numbers.
+        learning_rate: Its peak.
+        warmup: Steps over which the learning rate rises to the peak.
+        decay: Share of the budget, at its end, over which the learning rate falls to a hundredth of the peak.
+        weight_decay: Of AdamW, for matrices other than the softmax.
+        clip_norm: Greatest norm of all gradients together; longer ones are scaled down to it.
+        loss_factor: Factor of the loss before gradients are computed.
+        seed: Of all random numbers.
     """
 
     model: BiLMConfig = SIZES["small"]
-    batch: int = 128
-    unroll: int = 20
+    batch: int = bounded(128, least=1)
+    unroll: int = bounded(20, least=1)
     order: Order = "document"
-    reset: float = 0.5
-    join: float = 0.0
-    lowercase: float = 0.0
+    reset: float = bounded(0.5, least=0, most=1)
+    join: float = bounded(0.0, least=0, below=1)
+    lowercase: float = bounded(0.0, least=0, most=1)
     softmax: SoftmaxKind = "sampled"
-    negatives: int = 4096
+    negatives: int = bounded(4096, least=1)
     cutoffs: tuple[int, ...] = (4000, 20000)
     frequency_bias: bool = True
-    dropout: float = 0.1
+    dropout: float = bounded(0.1, least=0, below=1)
     variational: bool = False
-    weight_drop: float = 0.0
+    weight_drop: float = bounded(0.0, least=0, below=1)
     optimizer: OptimizerKind = "adamw"
-    learning_rate: float = 0.003
-    warmup: int = 300
-    cosine: bool = True
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
-    loss_factor: float = 1.0
-    seed: int = 1
+    learning_rate: float = bounded(0.003, above=0)
+    warmup: int = bounded(300, least=0)
+    decay: float = bounded(1.0, least=0, most=1)
+    weight_decay: float = bounded(0.01, least=0)
+    clip_norm: float = bounded(1.0, above=0)
+    loss_factor: float = bounded(1.0, above=0)
+    seed: int = bounded(1, least=0)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._check_cutoffs()
-        for name, choices in (("order", Order), ("softmax", SoftmaxKind), ("optimizer", OptimizerKind)):
-            if getattr(self, name) not in get_args(choices):
-                raise ConfigError(
-                    f"{name} must be one of {', '.join(get_args(choices))}, found {getattr(self, name)!r}"
-                )
-        for name, least in (("batch", 1), ("unroll", 1), ("negatives", 1), ("warmup", 0), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name} must be a whole number of at least {least}, found {value!r}")
-        for name in ("reset", "join", "lowercase", "dropout", "weight_drop"):
-            value, may_be_one = getattr(self, name), name in ("reset", "lowercase")
-            if not isinstance(value, int | float) or not (0 <= value < 1 or (may_be_one and value == 1)):
-                most = "1" if may_be_one else "below 1"
-                raise ConfigError(f"{name} must be from 0 to {most}, found {value!r}")
         if self.join and self.order != "document":
-            raise ConfigError(f'join must be 0 where order = "{self.order}", found {self.join}')
-        for name in ("learning_rate", "clip_norm", "loss_factor"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise ConfigError(f"{name} must be a positive number, found {value!r}")
-        if not isinstance(self.weight_decay, int | float) or not 0 <= self.weight_decay < float("inf"):
-            raise ConfigError(f"weight_decay must be a number of at least 0, found {self.weight_decay!r}")
+            raise ConfigError(f'join must be 0 if order = "{self.order}", found {self.join}')
 
     def _check_cutoffs(self) -> None:
         found = self.cutoffs
@@ -131,23 +112,18 @@ class Recipe:
         object.__setattr__(self, "cutoffs", tuple(found))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Recipe":
-        """The inverse of `to_dict`."""
+        """Read what `to_dict` returned, also that of version 0.1."""
         data = dict(data)
+        if "cosine" in data:  # 0.1: whether the learning rate falls over the whole budget
+            data["decay"] = 1.0 if data.pop("cosine") else data.get("decay", 0.0)
         if "model" in data:
             data["model"] = BiLMConfig.from_dict(data["model"])
         return settings_from_dict(cls, data, "recipe")
-
-    def differences(self, other: "Recipe") -> list[str]:
-        """What is set otherwise in `other`, in words."""
-        pairs = [
-            (field.name, getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
-        ]
-        return [f"{name} is {a}, was {b}" for name, a, b in pairs if a != b]
 
 
 # bilm-tf's own settings (FORMATS: batch 128 on each of three GPUs, gradients of the loss × 20, Adagrad).
@@ -162,7 +138,7 @@ PAPER = Recipe(
     optimizer="adagrad",
     learning_rate=0.2,
     warmup=0,
-    cosine=False,
+    decay=0.0,
     weight_decay=0.0,
     clip_norm=10.0,
     loss_factor=20.0,
@@ -170,24 +146,24 @@ PAPER = Recipe(
 
 
 def read_recipe(name: str, size: str | None = None) -> Recipe:
-    """The recipe "default" or "paper", or that of a TOML file; `size` takes the place of its model.
+    """Return the recipe "default" or "paper", or that of a TOML file; `size` replaces its model's shape.
 
     A file holds any of the settings of `Recipe`, `size = "small"` or a table `[model]` with those that differ
     from the size, and `base = "paper"` to start from that recipe.
 
     Raises:
-        ConfigError: there is no such recipe, or a setting is unknown or impossible.
+        ConfigError: There is no such recipe, or a setting is unknown or impossible.
     """
     bases = {"default": Recipe(), "paper": PAPER}
     if name in bases:
         recipe = bases[name]
     elif not Path(name).is_file():
-        raise ConfigError(f"recipe {name!r} is none of {', '.join(bases)} and no TOML file; check the path")
+        raise ConfigError(f"recipe {name!r} is neither a file nor one of {', '.join(bases)}; check the path")
     else:
         try:
             data = tomllib.loads(Path(name).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{name} is no TOML file: {error}") from error
+            raise ConfigError(f"{name} is not a TOML file: {error}") from error
         known = [field.name for field in fields(Recipe)]
         refuse_unknown_keys(data, [*known, "base", "size"], name)
         base = data.pop("base", "default")
@@ -202,10 +178,10 @@ def read_recipe(name: str, size: str | None = None) -> Recipe:
 
 
 def size_named(name: str) -> BiLMConfig:
-    """The shape of that name.
+    """Return the shape of that name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: There is none.
     """
     if name not in SIZES:
         raise ConfigError(f"size must be one of {', '.join(SIZES)}, found {name!r}")

@@ -10,12 +10,11 @@ from elmokit.errors import MissingExtra
 from elmokit.language_model import Perplexity
 from elmokit.model import BiLM, CharCNNConfig
 from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.trainer import Position
-from elmokit.training import read_metrics
+from elmokit.training import Position, read_metrics
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class PerplexityChange:
     """Perplexity of one text, before training (where the model was one already) and after."""
 
     text: str
@@ -73,9 +72,9 @@ def model_card(
     corpus: PreparedCorpus,
     recipe: Recipe,
     position: Position,
-    evaluations: list[Evaluation],
+    changes: list[PerplexityChange],
     command: str,
-    start: str | None,
+    start: str | Path | None,
 ) -> str:
     """The README of a trained model."""
     config, counts = model.config, corpus.report
@@ -113,11 +112,11 @@ def model_card(
         "| text | | forward | backward | mean | bits per character | out of vocabulary |",
         "|---|---|---|---|---|---|---|",
     ]
-    for evaluation in evaluations:
-        for when, found in (("before", evaluation.before), ("after", evaluation.after)):
+    for change in changes:
+        for when, found in (("before", change.before), ("after", change.after)):
             if found is not None:
                 lines.append(
-                    f"| {evaluation.text} | {when} | {found.forward:.1f} | {found.backward:.1f} "
+                    f"| {change.text} | {when} | {found.forward:.1f} | {found.backward:.1f} "
                     f"| {found.mean:.1f} | {found.bits_per_character:.3f} | {found.oov_rate:.1%} |"
                 )
     lines += [
@@ -127,10 +126,7 @@ def model_card(
         "## Training",
         f"{position.tokens:,} tokens in {position.step:,} steps, {position.seconds / 60:.0f} minutes.",
         "",
-        "```console",
-        command,
-        "```",
-        "",
+        *(["```console", command, "```", ""] if command else []),
         "| setting | value |",
         "|---|---|",
         *(f"| {field.name} | {getattr(recipe, field.name)} |" for field in settings),

@@ -1,4 +1,4 @@
-"""Small prepared corpora, and a trainer that goes through them in a second."""
+"""Small prepared corpora, and pretraining runs that go through them in a second."""
 
 import random
 
@@ -6,11 +6,12 @@ import torch
 
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
+from elmokit.pretrain.bilm.bilm_job import BiLMJob
 from elmokit.pretrain.bilm.network import draw_start_values
 from elmokit.pretrain.bilm.recipe import Recipe
 from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
-from elmokit.pretrain.bilm.trainer import Budget, Trainer
 from elmokit.text import TokenizerSpec
+from elmokit.training import Budget, Loop, Plan, Schedule
 
 SETTINGS = PrepareSettings(tokenizer=TokenizerSpec(name="whitespace"), split_sentences=False, min_count=1)
 
@@ -54,12 +55,19 @@ CONFIG = BiLMConfig(
 RECIPE = Recipe(model=CONFIG, batch=4, unroll=5, negatives=8, learning_rate=0.01, warmup=5)
 
 
-def make_trainer(corpus, folder, recipe=RECIPE, steps=40, epochs=None, **settings):
+def make_job(corpus, recipe=RECIPE):
     random = torch.Generator().manual_seed(recipe.seed)
     model = BiLM(recipe.model)
     draw_start_values(model, random)
     table = SoftmaxTable(len(corpus.vocabulary), recipe.model.projection_dim)
     table.start(corpus.counts, random)
+    return BiLMJob(model, table, corpus, recipe)
+
+
+def make_loop(corpus, folder, recipe=RECIPE, steps=40, epochs=None, say=lambda _: None):
     folder.mkdir(exist_ok=True)
     budget = Budget(epochs=epochs) if epochs else Budget(tokens=steps * recipe.batch * recipe.unroll)
-    return Trainer(model, table, corpus, recipe, budget, folder, **settings)
+    schedule = Schedule(peak=recipe.learning_rate, warmup=recipe.warmup, decay=recipe.decay)
+    plan = Plan(budget=budget, schedule=schedule, exploded=2.0)
+    settings = recipe.to_dict() | {"corpus": corpus.fingerprint}
+    return Loop(make_job(corpus, recipe), folder, plan, settings=settings, say=say)

@@ -1,0 +1,84 @@
+"""The model and its softmax as training starts: drawn at random, or those of a model to train further."""
+
+from dataclasses import replace
+
+import torch
+
+from elmokit.corpus import PreparedCorpus
+from elmokit.errors import ConfigError
+from elmokit.formats import ModelBundle
+from elmokit.model import BiLM, LexiconConfig, WordConfig
+from elmokit.pretrain.bilm.network import draw_start_values
+from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
+from elmokit.text import SPECIAL_TOKENS, Vocabulary
+
+
+def start_training(
+    recipe: Recipe, corpus: PreparedCorpus, start: ModelBundle | None
+) -> tuple[BiLM, SoftmaxTable, Recipe]:
+    """Return a model, its softmax, and the recipe that fits them.
+
+    Raises:
+        ConfigError: The recipe does not fit the vocabulary, or the model cannot be trained further.
+    """
+    random = torch.Generator().manual_seed(recipe.seed)
+    if start is None:
+        model = _new_model(recipe, corpus, random)
+    else:
+        model = start.model
+        if isinstance(model.config.encoder, LexiconConfig):
+            raise ConfigError(f"{start.source}: training a model of ELMoForManyLangs further is not possible")
+        recipe = replace(recipe, model=model.config)
+    softmax = None if start is None or start.softmax is None else start.softmax.read()
+    if softmax is None:
+        table = _new_softmax(recipe, corpus, random)
+    else:
+        table = SoftmaxTable.of(softmax)
+        if softmax.cutoffs:  # an adaptive softmax stays one, and a flat one flat
+            recipe = replace(recipe, softmax="adaptive", cutoffs=softmax.cutoffs)
+        elif recipe.softmax == "adaptive":
+            recipe = replace(recipe, softmax="sampled")
+    return model.requires_grad_(True), table, recipe
+
+
+def _new_model(recipe: Recipe, corpus: PreparedCorpus, random: torch.Generator) -> BiLM:
+    encoder, words = recipe.model.encoder, len(corpus.vocabulary)
+    if isinstance(encoder, WordConfig) and encoder.num_words != words:
+        raise ConfigError(
+            f"the recipe's encoder has num_words = {encoder.num_words}, the vocabulary has {words}; set "
+            f"num_words = {words}, or prepare the text with max_vocabulary={encoder.num_words}"
+        )
+    model = BiLM(recipe.model)
+    draw_start_values(model, random)
+    return model
+
+
+def _new_softmax(recipe: Recipe, corpus: PreparedCorpus, random: torch.Generator) -> SoftmaxTable:
+    words = len(corpus.vocabulary)
+    cutoffs = recipe.cutoffs if recipe.softmax == "adaptive" else ()
+    if cutoffs and cutoffs[-1] >= words:
+        raise ConfigError(
+            f"the cutoffs {list(cutoffs)} of the adaptive softmax lie beyond the vocabulary of {words} "
+            'words; choose smaller ones, or softmax = "full"'
+        )
+    table = SoftmaxTable(words, recipe.model.projection_dim, cutoffs)
+    table.start(corpus.counts if recipe.frequency_bias else None, random)
+    return table
+
+
+def bound_vocabulary(start: ModelBundle) -> Vocabulary | None:
+    """Return the vocabulary of a model if rows of its weights are numbered by it.
+
+    Raises:
+        ConfigError: It does not begin with the special tokens in the usual order.
+    """
+    if start.softmax is None and not isinstance(start.model.config.encoder, WordConfig):
+        return None
+    vocabulary = start.vocabulary
+    if vocabulary is not None and vocabulary.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
+        raise ConfigError(
+            f"the vocabulary of {start.source} begins with {', '.join(vocabulary.tokens[:3])}; only a model "
+            f"whose vocabulary begins with {', '.join(SPECIAL_TOKENS)} can be trained further"
+        )
+    return vocabulary
