@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from elmokit.corpus import PrepareSettings
-from elmokit.pretrain import pretrain
+from elmokit.pretraining import pretrain
 from elmokit.tasks.dataset import TaskData
 from elmokit.text import TokenizerSpec
 

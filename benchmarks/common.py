@@ -19,7 +19,7 @@ from torch import Tensor
 
 from elmokit.formats import ModelBundle, save_model
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.bilm.recipe import SIZES
+from elmokit.pretraining.bilm.recipe import SIZES
 from elmokit.text import TokenizerSpec
 
 SHAPES = {name: SIZES[name] for name in ("original", "small")}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from elmokit.language_model import LanguageModel, perplexity_file
 from elmokit.model import BiLMConfig
-from elmokit.pretrain import Recipe, pretrain, read_recipe
+from elmokit.pretraining import Recipe, pretrain, read_recipe
 from elmokit.training import read_metrics
 
 TABLE = Path(__file__).parent / "results" / "experiments.md"

@@ -31,11 +31,11 @@ from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.kernels.threads import PairOfThreads, keep_freed_memory
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.bilm.bilm_optimizer import Optimizer
-from elmokit.pretrain.bilm.network import TrainingNetwork, draw_start_values
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import SoftmaxTable, draw_log_uniform, log_expected_count
-from elmokit.pretrain.bilm.windows import Window, Windows
+from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
+from elmokit.pretraining.bilm.network import TrainingNetwork, draw_start_values
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import SoftmaxTable, draw_log_uniform, log_expected_count
+from elmokit.pretraining.bilm.windows import Window, Windows
 from elmokit.text import default_spec
 
 FILTERS = ((1, 16), (2, 32), (3, 64), (4, 100), (5, 150), (6, 150))

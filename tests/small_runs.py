@@ -6,10 +6,10 @@ import torch
 
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.bilm.bilm_job import BiLMJob
-from elmokit.pretrain.bilm.network import draw_start_values
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
+from elmokit.pretraining.bilm.bilm_job import BiLMJob
+from elmokit.pretraining.bilm.network import draw_start_values
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.text import TokenizerSpec
 from elmokit.training import Budget, Loop, Plan, Schedule
 

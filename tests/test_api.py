@@ -17,7 +17,7 @@ def test_every_public_name_resolves(name):
 def test_names_are_listed_once_and_sorted():
     errors = {name for name, value in vars(elmokit.errors).items() if isinstance(value, type)}
     lazy = [name for names in elmokit._ROOMS.values() for name in names]
-    assert sorted([*lazy, *errors, "pretrain"]) == sorted(elmokit.__all__)
+    assert sorted([*lazy, *errors]) == sorted(elmokit.__all__)
 
 
 def test_unknown_name():
@@ -26,7 +26,7 @@ def test_unknown_name():
 
 
 def test_pretrain_is_a_room_and_a_function():
-    from elmokit.pretrain import pretrain
+    from elmokit.pretraining import pretrain
 
     with pytest.raises(TypeError, match="pretrain") as by_room:
         elmokit.pretrain(nonsense=1)

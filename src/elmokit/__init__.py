@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from elmokit.formats import ModelBundle, bundled_names, load_model, save_model
     from elmokit.language_model import LanguageModel, load_lm, perplexity_file
     from elmokit.model import ScalarMix
-    from elmokit.pretrain import Budget, Recipe, pretrain, read_recipe
+    from elmokit.pretraining import PerplexityChange, Recipe, pretrain, read_recipe
     from elmokit.search import nearest_uses
     from elmokit.tasks import TaskModel, evaluate, load_task, train
     from elmokit.text import TokenizerSpec, default_spec
 
 __version__ = "0.1.0.dev0"
 __all__ = [
-    "Budget",
     "ConfigError",
     "DataError",
     "ElmoError",
@@ -35,6 +34,7 @@ __all__ = [
     "MissingExtra",
     "ModelBundle",
     "ModelFileError",
+    "PerplexityChange",
     "PrepareSettings",
     "PreparedCorpus",
     "Recipe",
@@ -71,7 +71,7 @@ _ROOMS = {
     "formats": ("ModelBundle", "bundled_names", "load_model", "save_model"),
     "language_model": ("LanguageModel", "load_lm", "perplexity_file"),
     "model": ("ScalarMix",),
-    "pretrain": ("Budget", "Recipe", "read_recipe"),
+    "pretraining": ("PerplexityChange", "Recipe", "pretrain", "read_recipe"),
     "search": ("nearest_uses",),
     "tasks": ("TaskModel", "evaluate", "load_task", "train"),
     "text": ("TokenizerSpec", "default_spec"),
@@ -81,8 +81,6 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the type depends on the name)
     """Import a public name when it is first used."""
-    if name == "pretrain":  # a room and a function at once: the room can be called
-        return import_module("elmokit.pretrain")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'elmokit' has no attribute {name!r}")
     return getattr(import_module(f"elmokit.{_ROOM_OF[name]}"), name)

@@ -12,7 +12,7 @@ from elmokit.cli.prepare import corpus_options, read_settings, refuse_corpus_opt
 
 if TYPE_CHECKING:
     from elmokit.corpus import PrepareSettings
-    from elmokit.pretrain import PerplexityChange, Recipe
+    from elmokit.pretraining import PerplexityChange, Recipe
 
 _SETTINGS = ("batch", "unroll", "order", "softmax", "negatives", "learning_rate", "dropout", "seed")
 
@@ -67,7 +67,7 @@ def pretrain(
     """
     if old_text is not None and start is None:
         raise click.UsageError("--old-text is for --from")
-    from elmokit.pretrain import pretrain as run_pretraining
+    from elmokit.pretraining import pretrain as run_pretraining
 
     quiet = quiet or os.environ.get("RANK", "0") != "0"  # of several processes one speaks
     changes = run_pretraining(
@@ -116,7 +116,7 @@ def _corpus_settings(
 def _recipe(name: str, size: str | None, options: dict[str, Any]) -> "Recipe":
     from dataclasses import replace
 
-    from elmokit.pretrain import read_recipe
+    from elmokit.pretraining import read_recipe
 
     changes = {name: options[name] for name in _SETTINGS if options[name] is not None}
     return replace(read_recipe(name, size), **changes)

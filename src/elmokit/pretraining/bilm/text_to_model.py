@@ -23,12 +23,12 @@ from elmokit.kernels import (
 )
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import BiLM
-from elmokit.pretrain.bilm.bilm_job import BiLMJob, heldout_sentences
-from elmokit.pretrain.bilm.model_card import PerplexityChange, draw_curve, model_card
-from elmokit.pretrain.bilm.old_checkpoint import convert_old_checkpoints
-from elmokit.pretrain.bilm.recipe import Recipe, read_recipe
-from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
-from elmokit.pretrain.bilm.start import bound_vocabulary, start_training
+from elmokit.pretraining.bilm.bilm_job import BiLMJob, heldout_sentences
+from elmokit.pretraining.bilm.model_card import PerplexityChange, draw_curve, model_card
+from elmokit.pretraining.bilm.old_checkpoint import convert_old_checkpoints
+from elmokit.pretraining.bilm.recipe import Recipe, read_recipe
+from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
+from elmokit.pretraining.bilm.start import bound_vocabulary, start_training
 from elmokit.text import default_spec, read_texts
 from elmokit.training import (
     Budget,

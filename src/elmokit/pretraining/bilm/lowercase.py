@@ -3,7 +3,7 @@
 import numpy as np
 
 from elmokit.corpus import PreparedCorpus
-from elmokit.pretrain.bilm.windows import Ids
+from elmokit.pretraining.bilm.windows import Ids
 from elmokit.text import SPECIAL_TOKENS
 
 

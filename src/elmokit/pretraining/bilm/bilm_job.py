@@ -11,12 +11,12 @@ from elmokit.embed import encoder_inputs
 from elmokit.kernels import PairOfThreads, Precision
 from elmokit.language_model import LanguageModel
 from elmokit.model import BiLM, LayerState
-from elmokit.pretrain.bilm.bilm_optimizer import Optimizer
-from elmokit.pretrain.bilm.lowercase import LowerCase
-from elmokit.pretrain.bilm.network import TrainingNetwork, WindowResult
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable, coalesce
-from elmokit.pretrain.bilm.windows import Windows
+from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
+from elmokit.pretraining.bilm.lowercase import LowerCase
+from elmokit.pretraining.bilm.network import TrainingNetwork, WindowResult
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable, coalesce
+from elmokit.pretraining.bilm.windows import Windows
 from elmokit.training import Evaluation, Processes, StepResult
 
 _EVALUATED_TOKENS = 10_000  # of the held-out text

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from elmokit.kernels import PairOfThreads
 from elmokit.model import BiLM
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable
 
 _BETAS = (0.9, 0.98)
 # A row of the softmax has large gradients where its word is the target, and for a rare word many tiny ones

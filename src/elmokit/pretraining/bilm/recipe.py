@@ -10,7 +10,7 @@ from typing import Any, Literal
 from elmokit.base import bounded, check_fields, refuse_unknown_keys, settings_from_dict
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig
-from elmokit.pretrain.bilm.windows import Order
+from elmokit.pretraining.bilm.windows import Order
 
 SoftmaxKind = Literal["sampled", "adaptive", "full"]
 OptimizerKind = Literal["adamw", "adagrad"]

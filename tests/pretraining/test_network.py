@@ -8,10 +8,10 @@ import torch
 from torch.nn import functional
 
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretrain.bilm.network import TrainingNetwork, draw_start_values
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
-from elmokit.pretrain.bilm.windows import Windows
+from elmokit.pretraining.bilm.network import TrainingNetwork, draw_start_values
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
+from elmokit.pretraining.bilm.windows import Windows
 from elmokit.text import character_matrix, used_characters
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", "cat", "sat", "zyx"]  # the last one is out of vocabulary

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elmokit.pretrain import softmax as module
-from elmokit.pretrain.bilm.softmax_training import (
+from elmokit.pretraining import softmax as module
+from elmokit.pretraining.bilm.softmax_training import (
     AdaptiveSoftmax,
     FullSoftmax,
     RowGradient,

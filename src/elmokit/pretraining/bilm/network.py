@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from elmokit.kernels import LayerWeights, PairOfThreads, Precision, lstm_window
 from elmokit.model import BiLM, BiLSTMLayer, CharCNN, CharCNNConfig, Highway, LayerState
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import (
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import (
     AdaptiveSoftmax,
     FullSoftmax,
     Objective,
@@ -31,7 +31,7 @@ from elmokit.pretrain.bilm.softmax_training import (
     SoftmaxTable,
     coalesce,
 )
-from elmokit.pretrain.bilm.windows import Ids, Window
+from elmokit.pretraining.bilm.windows import Ids, Window
 from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
 _UNKNOWN = SPECIAL_TOKENS.index(UNKNOWN_TOKEN)

@@ -9,7 +9,7 @@ from elmokit.corpus import PreparedCorpus
 from elmokit.errors import MissingExtra
 from elmokit.language_model import Perplexity
 from elmokit.model import BiLM, CharCNNConfig
-from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.training import Position, read_metrics
 
 

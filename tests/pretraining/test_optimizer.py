@@ -8,9 +8,9 @@ import torch
 
 from elmokit.kernels.threads import PairOfThreads
 from elmokit.model import BiLM, BiLMConfig, WordConfig
-from elmokit.pretrain.bilm.bilm_optimizer import Optimizer
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import RowGradient, SoftmaxTable
+from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable
 
 CONFIG = BiLMConfig(encoder=WordConfig(num_words=4), cell_dim=3, projection_dim=2, num_layers=1)
 

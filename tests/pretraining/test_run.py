@@ -14,7 +14,7 @@ import elmokit
 from elmokit.cli import main
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
-from elmokit.pretrain.bilm.bilm_job import BiLMJob
+from elmokit.pretraining.bilm.bilm_job import BiLMJob
 from elmokit.training import read_metrics
 from tests.small_runs import sentences
 
@@ -133,7 +133,7 @@ def test_a_longer_budget_goes_on(text):
 def test_ctrl_c_saves_and_resume_goes_on(text):
     script = f"""
         import os, signal
-        from elmokit.pretrain.bilm.bilm_job import BiLMJob
+        from elmokit.pretraining.bilm.bilm_job import BiLMJob
         compute = BiLMJob.compute
         def interrupted(self, step):
             if step == 7:

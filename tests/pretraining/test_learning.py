@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from elmokit.embed.type_vectors import encoder_inputs
-from elmokit.pretrain.bilm.network import TrainingNetwork
-from elmokit.pretrain.bilm.recipe import SIZES, Recipe
-from elmokit.pretrain.bilm.windows import Window, Windows
+from elmokit.pretraining.bilm.network import TrainingNetwork
+from elmokit.pretraining.bilm.recipe import SIZES, Recipe
+from elmokit.pretraining.bilm.windows import Window, Windows
 from tests.small_runs import CONFIG, RECIPE, make_trainer, prepare
 
 NUM_WORDS, LENGTH = 20, 6

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.training import Checkpoints
 
 _JOB = ("model", "table", "optimizer", "state")

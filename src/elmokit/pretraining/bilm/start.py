@@ -8,9 +8,9 @@ from elmokit.corpus import PreparedCorpus
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle
 from elmokit.model import BiLM, LexiconConfig, WordConfig
-from elmokit.pretrain.bilm.network import draw_start_values
-from elmokit.pretrain.bilm.recipe import Recipe
-from elmokit.pretrain.bilm.softmax_training import SoftmaxTable
+from elmokit.pretraining.bilm.network import draw_start_values
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.text import SPECIAL_TOKENS, Vocabulary
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from elmokit.corpus import prepare_corpus
 from elmokit.errors import DataError
-from elmokit.pretrain.bilm.lowercase import LowerCase
-from elmokit.pretrain.bilm.windows import Windows
+from elmokit.pretraining.bilm.lowercase import LowerCase
+from elmokit.pretraining.bilm.windows import Windows
 from tests.small_runs import prepare
 
 

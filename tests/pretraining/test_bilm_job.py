@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from elmokit.errors import ConfigError, TrainingError
-from elmokit.pretrain.bilm import bilm_job as module
-from elmokit.pretrain.bilm.recipe import Recipe
+from elmokit.pretraining.bilm import bilm_job as module
+from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.training import read_metrics
 from tests.small_runs import RECIPE, make_loop
 
