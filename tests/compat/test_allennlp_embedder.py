@@ -114,7 +114,7 @@ def test_duplicates_keep_the_last_number(files, tmp_path):
     ("text", "settings", "message"),
     [
         ("A\n\n\nB\n", {}, r"lines \[1, 2\] \(from 0\) are blank"),
-        ("a\na\n", {"use_sentence_keys": True}, "comes twice"),
+        ("a\na\n", {"use_sentence_keys": True}, "occurs twice"),
     ],
 )
 def test_files_that_cannot_be(files, tmp_path, text, settings, message):
@@ -127,7 +127,7 @@ def test_misuse(files, tmp_path):
     embedder = ElmoEmbedder(*files)
     with pytest.raises(ConfigError, match="downloads no default model"):
         ElmoEmbedder()
-    with pytest.raises(ConfigError, match="all, top or average, found 'mean'"):
+    with pytest.raises(ConfigError, match="output_format must be one of all, top, average, found 'mean'"):
         embedder.embed_file(io.StringIO("a"), tmp_path / "x", "mean")
     for call in (embedder.embed_sentence, lambda text: embedder.embed_batch([text]), embedder.embed_batch):
         with pytest.raises(ConfigError, match="bare string 'The bank'"):

@@ -54,7 +54,7 @@ class TestBatcher:
             Batcher(None, 50).batch_sentences(["the cat"])
 
     def test_nothing(self):
-        assert Batcher(None, 50).batch_sentences([]).shape == (0, 0)
+        assert Batcher(None, 50).batch_sentences([]).shape == (0, 0, 50)
 
 
 class TestTokenBatcher:

@@ -160,7 +160,7 @@ def test_misuse(model, folder, full_folder):
         ElmoModel().get_elmo_vectors(SENTENCES)
     with pytest.raises(ConfigError, match="no TensorFlow sessions"):
         model.get_elmo_vectors(SENTENCES, session=object())
-    with pytest.raises(ConfigError, match="average, top or all, found 'mean'"):
+    with pytest.raises(ConfigError, match="layers must be one of average, top, all, found 'mean'"):
         model.get_elmo_vectors(SENTENCES, layers="mean")
     for wrong in ("the cat", ["the cat"]):
         with pytest.raises(ConfigError, match="bare string 'the cat'"):

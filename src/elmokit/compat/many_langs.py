@@ -1,6 +1,8 @@
 """ELMoForManyLangs' `Embedder`.
 
-from elmokit.compat.many_langs import Embedder      # was: from elmoformanylangs import Embedder
+    from elmokit.compat.many_langs import Embedder      # was: from elmoformanylangs import Embedder
+
+Shapes: T tokens, L layers, P projection.
 """
 
 from collections.abc import Sequence
@@ -14,14 +16,14 @@ _AVERAGE, _ALL = -1, -2
 
 
 class Embedder:
-    """Vectors of tokenised sentences, each what the original gives for it as its first.
+    """Vectors of tokenised sentences, each the same as the original gives for its first sentence.
 
-    The original carries state over batches that it shuffles, so that no two of its runs agree; here a
-    sentence's vectors depend on the sentence alone.
+    The original carries its state from batch to batch and shuffles the batches, so no two runs of it agree.
+    Here a sentence's vectors depend on the sentence alone.
 
     Args:
-        model_dir: a folder as the original has it, a zip of one, or any other model.
-        batch_size: kept for old programs; batches are made by length.
+        model_dir: a folder in the original's format, a zip of one, or any other model.
+        batch_size: accepted for old programs; has no effect.
     """
 
     def __init__(self, model_dir: str | Path, batch_size: int = 64) -> None:
@@ -30,12 +32,12 @@ class Embedder:
         self._embedder = load(model_dir)
 
     def sents2elmo(self, sents: Sequence[Sequence[str]], output_layer: int = -1) -> list[Floats]:
-        """The vectors of each sentence.
+        """Return the vectors of each sentence.
 
         Args:
-            sents: tokens of each sentence.
+            sents: the tokens of each sentence.
             output_layer: -1 for the average of all layers (T, 2P), -2 for all of them (L+1, T, 2P), or the
-                number of one (T, 2P), 0 being the token layer.
+                number of one (T, 2P), where 0 is the token layer.
 
         Raises:
             ConfigError: there is no such layer, or a sentence is a string.
@@ -50,5 +52,5 @@ class Embedder:
         if output_layer == _ALL:
             return layers
         if output_layer == _AVERAGE:
-            return [all_layers.mean(axis=0) for all_layers in layers]
-        return [all_layers[output_layer] for all_layers in layers]
+            return [one.mean(axis=0) for one in layers]
+        return [one[output_layer] for one in layers]

@@ -4,21 +4,23 @@
 
 A sentence's vectors depend on the sentence alone: there is nothing to warm up, and padding is zero.
 
-Shapes: S sentences, T tokens of the longest, L layers, P projection, V vocabulary.
+Shapes: B sentences, T tokens of the longest, L layers, P projection, V vocabulary.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from elmokit.embed import Embedder, Floats, Sentence
+from elmokit.base import check_option
+from elmokit.compat.padded_bilm import stack_padded
+from elmokit.embed import Embedder, Floats
 from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import ModelBundle, is_checkpoint, latest, load_model
+from elmokit.formats import is_checkpoint, latest, load_model
 from elmokit.model import CharCNNConfig
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens, refuse_bare_string
 
@@ -27,36 +29,35 @@ Doubles = npt.NDArray[np.float64]
 
 
 class ElmoModel:
-    """Vectors of tokenised sentences, and words that could stand in their place; `load` comes first.
+    """Vectors of tokenised sentences, and substitutes for their words. Call `load` first.
 
     Attributes:
-        batch_size: sentences that the original embeds at once; here batches are made by length.
-        max_chars: characters of a token that the model reads, with their marks.
+        batch_size: accepted for old programs; has no effect.
+        max_chars: how many characters of a token the model reads, with their boundary marks.
         vector_size: 2P.
         n_layers: L+1.
     """
 
-    def __init__(self) -> None:
-        self.batch_size: int | None = None
-        self.max_chars: int | None = None
-        self.vector_size: int | None = None
-        self.n_layers: int | None = None
-        self._embedder: Embedder | None = None
+    batch_size: int | None = None
+    max_chars: int | None = None
+    vector_size: int | None = None
+    n_layers: int | None = None
+    _embedder: Embedder | None = None
 
     def load(
         self, directory: str | Path, max_batch_size: int = 32, limit: int = 100, full: bool = False
     ) -> str:
-        """Read a model.
+        """Load a model.
 
         Args:
-            directory: a folder, a zip, or whatever else `elmokit.load` takes.
-            max_batch_size: kept for old programs; it changes nothing.
-            limit: likewise.
-            full: read the TensorFlow checkpoint and its vocabulary, for `get_elmo_substitutes`.
+            directory: a folder, a zip, or anything else that `elmokit.load` takes.
+            max_batch_size: accepted for old programs; has no effect.
+            limit: accepted for old programs; has no effect.
+            full: load the TensorFlow checkpoint and its vocabulary, for `get_elmo_substitutes`.
 
         Raises:
-            ModelFileError: there is no model, or with `full` no softmax or vocabulary.
-            DataError: with `full`, a special token is missing in the vocabulary.
+            ModelFileError: there is no model or, with `full`, no softmax or vocabulary.
+            DataError: with `full`, the vocabulary lacks a special token.
         """
         bundle = load_model(directory, _checkpoint(Path(directory)) if full else None)
         if full and (bundle.softmax is None or bundle.vocabulary is None):
@@ -78,24 +79,20 @@ class ElmoModel:
         layers: Layers = "average",
         session: None = None,
     ) -> Doubles:
-        """The vectors of each token.
+        """Return the vectors of each token.
 
         Args:
-            texts: tokens of each sentence.
-            warmup: kept for old programs; it changes nothing.
+            texts: the tokens of each sentence.
+            warmup: accepted for old programs; has no effect.
             layers: the "average" of the layers, the "top" one, or "all".
-            session: kept for old programs; there are none.
+            session: must be None; accepted for old programs.
 
         Returns:
-            (S, T, 2P), or (S, L+1, T, 2P) for all; zero where there is no token.
+            (B, T, 2P), or (B, L+1, T, 2P) for all layers; zero where there is no token.
         """
-        chosen = [_choose(sentence, layers) for sentence in self._embed(texts, session)]
-        longest = max((vectors.shape[-2] for vectors in chosen), default=0)
-        inner = (self.n_layers, longest) if layers == "all" else (longest,)
-        padded = np.zeros((len(chosen), *inner, self.vector_size or 0))
-        for row, vectors in zip(padded, chosen, strict=True):
-            row[..., : vectors.shape[-2], :] = vectors
-        return padded
+        rows, inner = self._chosen(texts, layers, session)
+        padded = stack_padded([np.moveaxis(row, -2, 0) for row in rows], inner, np.float64)  # (B, T, …, 2P)
+        return np.moveaxis(padded, 1, -2)
 
     def get_elmo_vector_average(
         self,
@@ -104,33 +101,34 @@ class ElmoModel:
         layers: Layers = "average",
         session: None = None,
     ) -> Doubles:
-        """The mean of each sentence's token vectors, scaled to length 1; the arguments are the same.
+        """Return the mean of each sentence's token vectors, scaled to length 1.
+
+        The arguments are those of `get_elmo_vectors`.
 
         Returns:
-            (S, 2P), or (S, L+1, 2P) for all, of which a sentence's numbers together have length 1. Zero for a
-            sentence without tokens.
+            (B, 2P), or (B, L+1, 2P) for all layers, where a sentence's layers together have length 1. Zero
+            for a sentence without tokens.
         """
-        means = []
-        for sentence in self._embed(texts, session):
-            vectors = _choose(sentence, layers).astype(np.float64)
-            mean = vectors.sum(axis=-2) / max(1, len(sentence))
-            means.append(mean / (np.linalg.norm(mean) or 1.0))
-        inner = (self.n_layers, self.vector_size) if layers == "all" else (self.vector_size,)
-        return np.stack(means) if means else np.zeros((0, *(size or 0 for size in inner)))
+        rows, inner = self._chosen(texts, layers, session)
+        means = np.zeros((len(rows), *inner))
+        for mean, row in zip(means, rows, strict=True):
+            mean[...] = row.astype(np.float64).sum(axis=-2) / max(1, row.shape[-2])
+            mean /= np.linalg.norm(mean) or 1.0
+        return means
 
     def get_elmo_substitutes(
         self, data: Sequence[str], topn: int = 3, nodelimiters: bool = True
     ) -> list[list[dict[str, Any]]]:
-        """The words that each direction expects in the place of each word, from all that it has read.
+        """Return the words that each direction predicts in place of each word.
 
         Args:
-            data: sentences, their tokens parted by white space.
-            topn: how many words.
-            nodelimiters: leave `<S>` and `</S>` out.
+            data: sentences, their tokens separated by white space.
+            topn: how many words to return.
+            nodelimiters: leave out `<S>` and `</S>`.
 
         Returns:
-            For each word of each sentence `word` (`<UNK>` if it is not in the vocabulary), `forward` and
-            `backward`; of these the `candidates` (rows of the vocabulary), `candidate_words` and `logp`
+            For each word of each sentence, `word` (`<UNK>` if it is not in the vocabulary), `forward` and
+            `backward`. Both hold the `candidates` (rows of the vocabulary), `candidate_words` and `logp`
             (natural logarithms of their probabilities), the most likely first.
         """
         embedder = self._loaded()
@@ -149,10 +147,10 @@ class ElmoModel:
             begin, end = torch.from_numpy(sentence.boundaries[-1])  # (2P,) each
             top = torch.cat([begin[None], torch.from_numpy(sentence.layers[-1]), end[None]])  # (T+2, 2P)
             sides = []
-            for hidden in (top[:-2, :dim], top[2:, dim:]):  # (T, P) what stands before, and after
+            for hidden in (top[:-2, :dim], top[2:, dim:]):  # (T, P) before and after each word
                 logs = softmax.log_probabilities(hidden)  # (T, V)
                 logs[:, left_out] = -torch.inf
-                sides.append(_candidates(bundle, *logs.topk(topn, dim=1)))
+                sides.append(_candidates(vocabulary.tokens, *logs.topk(topn, dim=1)))
             words = [vocabulary.tokens[vocabulary.id(token)] for token in sentence.tokens]
             answers.append(
                 [
@@ -162,10 +160,16 @@ class ElmoModel:
             )
         return answers
 
-    def _embed(self, texts: Sequence[Sequence[str]], session: object) -> list[Sentence]:
+    def _chosen(
+        self, texts: Sequence[Sequence[str]], layers: Layers, session: object
+    ) -> tuple[list[Floats], tuple[int, ...]]:
+        """Return the chosen layers (…, T, 2P) of each sentence, and their shape (…, 2P) without tokens."""
+        check_option("layers", layers, ("average", "top", "all"))
         if session is not None:
-            raise ConfigError("there are no TensorFlow sessions here; leave session out")
-        return self._loaded().embed(lists_of_tokens(texts))
+            raise ConfigError("there are no TensorFlow sessions here; leave out session")
+        embedder = self._loaded()
+        rows = [sentence.select(layers) for sentence in embedder.embed(lists_of_tokens(texts))]
+        return rows, (embedder.num_layers, embedder.dim) if layers == "all" else (embedder.dim,)
 
     def _loaded(self) -> Embedder:
         if self._embedder is None:
@@ -174,7 +178,7 @@ class ElmoModel:
 
 
 def _checkpoint(folder: Path) -> Path | None:
-    """The folder's latest checkpoint, even beside HDF5 weights, which have no softmax."""
+    """Find the folder's latest checkpoint, even beside HDF5 weights, which have no softmax."""
     found = [path for path in sorted(folder.glob("*.index")) if is_checkpoint(path)]
     chosen = latest(folder, found)
     if len(chosen) > 1:
@@ -185,19 +189,8 @@ def _checkpoint(folder: Path) -> Path | None:
     return chosen[0] if chosen else None
 
 
-def _choose(sentence: Sentence, layers: Layers) -> Floats:
-    if layers not in get_args(Layers):
-        raise ConfigError(f"layers must be average, top or all, found {layers!r}")
-    if layers == "all":
-        return sentence.layers
-    chosen: Floats = sentence.layers[-1] if layers == "top" else sentence.layers.mean(axis=0)
-    return chosen
-
-
-def _candidates(bundle: ModelBundle, logs: Tensor, rows: Tensor) -> list[dict[str, Any]]:
-    """(T, topn) each."""
-    assert bundle.vocabulary is not None
-    tokens = bundle.vocabulary.tokens
+def _candidates(tokens: Sequence[str], logs: Tensor, rows: Tensor) -> list[dict[str, Any]]:
+    """Describe the words at `rows` (T, topn) of the vocabulary."""
     return [
         {"candidates": row, "candidate_words": [tokens[number] for number in row], "logp": log}
         for row, log in zip(rows.tolist(), logs.tolist(), strict=True)

@@ -8,10 +8,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elmokit.base import check_option
 from elmokit.errors import ConfigError
 
 Floats = npt.NDArray[np.float32]
 Pooling = Literal["mean", "max", "ends"]
+LayerChoice = Literal["all", "top", "average", "mix"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,14 @@ class Sentence:
             return np.concatenate([vectors[-1, :half], vectors[0, half:]])
         pooled: Floats = vectors.mean(axis=0) if pooling == "mean" else vectors.max(axis=0)
         return pooled
+
+    def select(self, layers: LayerChoice) -> Floats:
+        """Return "all" layers (L+1, T, 2P), or the "top" one, their "average" or their "mix" (T, 2P)."""
+        check_option("layers", layers, get_args(LayerChoice))
+        if layers == "mix":
+            return self.vectors
+        average: Floats = self.layers.mean(axis=0) if layers == "average" else self.layers[-1]
+        return self.layers if layers == "all" else average
 
     def to_torch(self) -> Tensor:
         """The layers (L+1, T, 2P) as a tensor that shares their memory."""

@@ -9,6 +9,7 @@ from elmokit.model.crf import CRF
 from elmokit.model.lexicon_encoder import LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState
 from elmokit.model.mix import ScalarMix, normalise_layers
+from elmokit.model.padded import encode_distinct, first_positions, num_characters, pad_layers, with_boundaries
 from elmokit.model.softmax import Softmax
 
 __all__ = [
@@ -28,5 +29,10 @@ __all__ = [
     "Softmax",
     "State",
     "WordConfig",
+    "encode_distinct",
+    "first_positions",
     "normalise_layers",
+    "num_characters",
+    "pad_layers",
+    "with_boundaries",
 ]

@@ -1,65 +1,56 @@
-"""AllenNLP's biLM module: padded character ids in, all layers out, under AllenNLP's names of weights.
+"""AllenNLP's biLM module: padded character ids in, all layers out. Its state dict uses AllenNLP's names.
 
-Shapes: B sentences, T tokens of the longest, C characters of a token, P projection, L layers.
+Shapes: B sentences, T tokens of the longest, S tokens of all sentences, C characters of a token,
+P projection, L layers.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.compat import padded
-from elmokit.formats import Entry, entries, load_model
-from elmokit.model import CarriedState
-from elmokit.text import (
-    BEGIN_SENTENCE_TOKEN,
-    END_SENTENCE_TOKEN,
-    PREDICTION_SHIFT,
-    character_matrix,
-    lists_of_tokens,
-)
+from elmokit.compat.padded_bilm import encode, lengths_of, run, spell, stack_padded, with_padding_row
+from elmokit.formats import entries, load_model
+from elmokit.model import CarriedState, first_positions, with_boundaries
+from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens
 
 _MAX_CHARACTERS = 50
 
 
 def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
-    """The character ids (B, T, 50) of tokenised sentences; a position without a token is a row of zeros.
+    """Return the character ids (B, T, 50) of tokenised sentences, with rows of zeros after shorter ones.
 
     Example:
         >>> batch_to_ids([["a", "b"], ["c"]])[:, :, :4].tolist()
         [[[259, 98, 260, 261], [259, 99, 260, 261]], [[259, 100, 260, 261], [0, 0, 0, 0]]]
     """
-    sentences = lists_of_tokens(batch)
-    longest = max(map(len, sentences), default=0)
-    ids = torch.zeros(len(sentences), longest, _MAX_CHARACTERS, dtype=torch.long)
-    for row, sentence in enumerate(sentences):
-        spelt = character_matrix(sentence, max_characters=_MAX_CHARACTERS) + PREDICTION_SHIFT
-        ids[row, : len(sentence)] = torch.from_numpy(spelt)
-    return ids
+    rows = [spell(sentence, _MAX_CHARACTERS) for sentence in lists_of_tokens(batch)]
+    return torch.from_numpy(stack_padded(rows, (_MAX_CHARACTERS,), np.int64))
 
 
 class _Recurrence:
-    """What old programs reach as `elmo._elmo_lstm._elmo_lstm`: the switch of the state, and its reset."""
+    """The state, which old programs switch and reset through `elmo._elmo_lstm._elmo_lstm`."""
 
     def __init__(self, stateful: bool) -> None:
         self.stateful = stateful
         self.carried = CarriedState()
 
     def reset_states(self) -> None:
-        """Start the next call from zero."""
+        """Start the next call from the zero state."""
         self.carried.reset()
 
 
 class _ElmoBiLm(nn.Module):
-    """The biLM over padded character ids, with all its layers.
+    """All layers of the biLM over padded character ids.
 
     Args:
         options_file, weight_file: the model, as for `elmokit.load`.
-        requires_grad: whether its weights are to be trained.
+        requires_grad: train its weights.
         vocab_to_cache: words whose token vectors are computed once, for `word_inputs`.
-        stateful: go on with row k from where row k of the call before stopped.
+        stateful: start row k in the state where row k of the previous call ended.
     """
 
     def __init__(
@@ -72,7 +63,7 @@ class _ElmoBiLm(nn.Module):
         stateful: bool = False,
     ) -> None:
         super().__init__()
-        self._bilm = padded.with_padding_row(load_model(options_file, weight_file).model)
+        self._bilm = with_padding_row(load_model(options_file, weight_file).model)
         self._bilm.requires_grad_(requires_grad)
         self._requires_grad = requires_grad
         self._elmo_lstm = _Recurrence(stateful)
@@ -84,11 +75,11 @@ class _ElmoBiLm(nn.Module):
             self.create_cached_cnn_embeddings(vocab_to_cache)
 
     def get_output_dim(self) -> int:
-        """2P."""
+        """Return 2P."""
         return self._bilm.config.output_dim
 
     def create_cached_cnn_embeddings(self, tokens: list[str]) -> None:
-        """Compute the token vectors of a vocabulary, whose first entry is padding."""
+        """Compute the token vectors of a vocabulary whose first entry is padding."""
         with torch.no_grad():
             table = self._spell(tokens)  # (V, P)
             table[0] = 0
@@ -96,54 +87,47 @@ class _ElmoBiLm(nn.Module):
         self._word_embedding.requires_grad_(self._requires_grad)
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
-        """All layers.
+        """Compute all layers.
 
         Args:
             inputs: (B, T, C) from `batch_to_ids`.
-            word_inputs: (B, T) rows of the cached vocabulary, 0 for padding. If one lies beyond it the batch
-                is read from its characters.
+            word_inputs: (B, T) rows of the cached vocabulary, 0 for padding. If one is outside of it, the
+                whole batch is read from `inputs`.
 
         Returns:
-            `activations`, a list of (B, T+2, 2P), bottom layer first, and `mask` (B, T+2): both with `<S>`
+            `activations`, a list of (B, T+2, 2P), bottom layer first, and `mask` (B, T+2), both with `<S>`
             and `</S>`.
         """
         table = self._word_embedding
         if table is None or word_inputs is None or not _all_within(word_inputs, table.num_embeddings):
             mask = (inputs > 0).any(dim=-1)  # (B, T)
-            vectors = padded.encode(self._bilm, inputs[mask])  # (tokens, P)
+            vectors = encode(self._bilm, inputs[mask])  # (S, P)
         else:
             mask = word_inputs > 0
             vectors = table(word_inputs[mask])
-        lengths = padded.lengths_of(mask)
-        begin, end = self._spell([BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN])  # (P,) each
-        mask_with_ends = padded.up_to(lengths + 2, mask.shape[1] + 2)  # (B, T+2)
-        x = vectors.new_zeros(*mask_with_ends.shape, len(begin))  # (B, T+2, P)
-        x[:, 0] = begin
-        x[:, 1:-1][mask] = vectors
-        x[torch.arange(len(x), device=x.device), lengths + 1] = end
+        lengths = lengths_of(mask)
+        boundaries = self._spell([BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN])  # (2, P)
+        x, _ = with_boundaries(torch.cat([boundaries, vectors]), lengths)  # (S + 2B, P)
+        mask = first_positions(lengths + 2, mask.shape[1] + 2)  # (B, T+2)
         carried = self._elmo_lstm.carried if self._elmo_lstm.stateful else None
-        layers = padded.run(self._bilm, x[mask_with_ends], mask_with_ends, carried)  # (L+1, B, T+2, 2P)
-        return {"activations": list(layers), "mask": mask_with_ends}
+        layers = run(self._bilm, x, mask, carried)  # (L+1, B, T+2, 2P)
+        return {"activations": list(layers), "mask": mask}
 
     def _spell(self, tokens: list[str]) -> Tensor:
         ids = batch_to_ids([tokens])[0].to(next(self._bilm.parameters()).device)  # (n, C)
-        return padded.encode(self._bilm, ids)
+        return encode(self._bilm, ids)
 
 
 def _all_within(ids: Tensor, size: int) -> bool:
     return bool(((ids >= 0) & (ids < size)).all())
 
 
-def _table(module: "_ElmoBiLm") -> list[Entry]:
-    return list(entries(module._bilm.config))
-
-
 def _to_their_names(module: nn.Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
-    """After `state_dict`: our tensors leave it, AllenNLP's come in."""
+    """After `state_dict`: replace our tensors by AllenNLP's."""
     assert isinstance(module, _ElmoBiLm)
     inside = f"{prefix}_bilm."
     ours = {key.removeprefix(inside): state.pop(key) for key in list(state) if key.startswith(inside)}
-    state.update((prefix + entry.name, entry.content(ours)) for entry in _table(module))
+    state.update((prefix + entry.name, entry.content(ours)) for entry in entries(module._bilm.config))
 
 
 def _to_our_names(
@@ -156,10 +140,10 @@ def _to_our_names(
     unexpected: list[str],
     errors: list[str],
 ) -> None:
-    """Before `load_state_dict`: the other way round. What is missing or does not fit stays as it is."""
+    """Before `load_state_dict`: the inverse. A weight that is missing or does not fit keeps its value."""
     assert isinstance(module, _ElmoBiLm)
     ours = {key: tensor.detach().clone() for key, tensor in module._bilm.state_dict().items()}
-    for entry in _table(module):
+    for entry in entries(module._bilm.config):
         content = state.pop(prefix + entry.name, None)
         if content is None:
             missing.append(prefix + entry.name)

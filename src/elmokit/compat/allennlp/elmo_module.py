@@ -1,0 +1,157 @@
+"""AllenNLP's `Elmo` and `ScalarMix`.
+
+Shapes: B sentences, T tokens of the longest, C characters of a token, P projection, L layers.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from elmokit.compat.allennlp.elmo_bilm import _ElmoBiLm
+from elmokit.errors import ConfigError
+from elmokit.model import first_positions, normalise_layers
+
+logger = logging.getLogger(__name__)
+
+
+class ScalarMix(nn.Module):
+    """γ · Σ_j softmax(w)_j · h_j, with one parameter per weight as in AllenNLP's state dicts.
+
+    Args:
+        mixture_size: how many tensors are mixed.
+        do_layer_norm: normalise each of them first, with one mean and variance over the mask.
+        initial_scalar_parameters: w; zeros by default.
+        trainable: whether w and γ are trained.
+    """
+
+    def __init__(
+        self,
+        mixture_size: int,
+        do_layer_norm: bool = False,
+        initial_scalar_parameters: Sequence[float] | None = None,
+        trainable: bool = True,
+    ) -> None:
+        super().__init__()
+        start = [0.0] * mixture_size if initial_scalar_parameters is None else initial_scalar_parameters
+        if len(start) != mixture_size:
+            raise ConfigError(f"expected {mixture_size} initial_scalar_parameters, found {len(start)}")
+        self.mixture_size = mixture_size
+        self.do_layer_norm = do_layer_norm
+        self.scalar_parameters = nn.ParameterList(
+            nn.Parameter(torch.tensor([float(weight)]), requires_grad=trainable) for weight in start
+        )
+        self.gamma = nn.Parameter(torch.ones(1), requires_grad=trainable)
+
+    def forward(self, tensors: Sequence[Tensor], mask: Tensor | None = None) -> Tensor:
+        """Mix tensors (…, D) of equal shape; `mask` (…) is needed only for the layer norm."""
+        if len(tensors) != self.mixture_size:
+            raise ConfigError(f"this mix was made for {self.mixture_size} tensors, found {len(tensors)}")
+        layers = torch.stack(list(tensors))  # (L+1, …, D)
+        if self.do_layer_norm:
+            if mask is None:
+                raise ConfigError("do_layer_norm=True needs the mask of the token positions; pass mask")
+            layers = normalise_layers(layers, mask.bool(), "allennlp")
+        weights = torch.softmax(torch.cat(list(self.scalar_parameters)), dim=0)  # (L+1,)
+        mixed: Tensor = self.gamma * torch.tensordot(weights.to(layers), layers, dims=1)
+        return mixed
+
+
+class Elmo(nn.Module):
+    """ELMo representations of character ids: one biLM, and any number of trained mixes of its layers.
+
+    Args:
+        options_file, weight_file: the model, as for `elmokit.load`; None with `module`.
+        num_output_representations: number of mixes.
+        requires_grad: train the biLM too.
+        do_layer_norm: normalise each layer before mixing.
+        dropout: of the representations, in training.
+        vocab_to_cache: words whose token vectors are computed once, for `word_inputs`.
+        keep_sentence_boundaries: keep `<S>` and `</S>` in the result.
+        scalar_mix_parameters: w of every mix before the softmax; they are then not trained.
+        module: another biLM, with `num_layers`, `get_output_dim()` and a `forward` like `_ElmoBiLm`'s.
+        stateful: carry the state from call to call, as AllenNLP always does.
+
+    Example:
+        >>> elmo = Elmo("options.json", "weights.hdf5", 1, dropout=0.0)               # doctest: +SKIP
+        >>> elmo(batch_to_ids([["The", "bank"]]))["elmo_representations"][0].shape    # doctest: +SKIP
+        torch.Size([1, 2, 1024])
+    """
+
+    def __init__(
+        self,
+        options_file: str | Path | None,
+        weight_file: str | Path | None,
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: list[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: Sequence[float] | None = None,
+        module: nn.Module | None = None,
+        *,
+        stateful: bool = False,
+    ) -> None:
+        super().__init__()
+        if (module is None) == (options_file is None):
+            raise ConfigError("pass options_file and weight_file, or a module in their place")
+        if module is not None:
+            self._elmo_lstm: Any = module
+        else:
+            assert options_file is not None
+            self._elmo_lstm = _ElmoBiLm(
+                options_file, weight_file, requires_grad, vocab_to_cache, stateful=stateful
+            )
+        self._has_cached_vocab = vocab_to_cache is not None
+        self._keep_sentence_boundaries = keep_sentence_boundaries
+        self._dropout = nn.Dropout(dropout)
+        self._num_mixes = num_output_representations
+        for number in range(num_output_representations):
+            mix = ScalarMix(
+                self._elmo_lstm.num_layers,
+                do_layer_norm,
+                scalar_mix_parameters,
+                trainable=scalar_mix_parameters is None,
+            )
+            self.add_module(f"scalar_mix_{number}", mix)
+
+    def get_output_dim(self) -> int:
+        """Return 2P."""
+        dim: int = self._elmo_lstm.get_output_dim()
+        return dim
+
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
+        """Compute the representations of a batch.
+
+        Args:
+            inputs: (…, T, C) character ids from `batch_to_ids`, with one or more axes before T.
+            word_inputs: (…, T) rows of the cached vocabulary, 0 for padding.
+
+        Returns:
+            `elmo_representations`, a list of (…, T, 2P), and `mask` (…, T), true where there is a token; T
+            grows by two with `keep_sentence_boundaries`.
+        """
+        if not isinstance(inputs, Tensor) or inputs.dim() < 3:
+            found = f"shape {list(inputs.shape)}" if isinstance(inputs, Tensor) else type(inputs).__name__
+            raise ConfigError(f"expected the character ids (B, T, C) of batch_to_ids, found {found}")
+        if word_inputs is not None and not self._has_cached_vocab:
+            logger.warning("word_inputs are ignored, because the model was made without vocab_to_cache")
+            word_inputs = None
+        outer = inputs.shape[:-2]
+        if word_inputs is not None:
+            word_inputs = word_inputs.flatten(0, -2)
+        output = self._elmo_lstm(inputs.flatten(0, -3), word_inputs)
+        mask = output["mask"].bool()  # (B, T+2)
+        inner = first_positions(mask.sum(dim=1) - 2, mask.shape[1] - 2)  # (B, T)
+        representations = []
+        for number in range(self._num_mixes):
+            mixed = self.get_submodule(f"scalar_mix_{number}")(output["activations"], mask)  # (B, T+2, 2P)
+            if not self._keep_sentence_boundaries:
+                mixed = mixed[:, 1:-1] * inner.unsqueeze(-1)  # clears the </S> of shorter sentences
+            representations.append(self._dropout(mixed).unflatten(0, outer))
+        mask = mask if self._keep_sentence_boundaries else inner
+        return {"elmo_representations": representations, "mask": mask.unflatten(0, outer)}
