@@ -51,7 +51,7 @@ def test_options_and_weights_apart(tmp_path):
 
 
 def test_misuse(model):
-    with pytest.raises(ConfigError, match="embedding_mode must be all, top or average, found 'mean'"):
+    with pytest.raises(ConfigError, match="embedding_mode must be one of all, top, average, found 'mean'"):
         ElmoEmbeddings(model, embedding_mode="mean")
 
 

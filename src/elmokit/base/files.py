@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 
@@ -35,9 +36,12 @@ def draft_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def draft_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill; on leaving, it becomes `path`, which must not exist or be empty."""
-    draft = _draft_name(path)
+def draft_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give an empty folder to fill; on leaving, it becomes `path`.
+
+    `path` must not exist or be empty, unless `overwrite` is true. If the block raises, it stays as it was.
+    """
+    draft, old = _draft_name(path), _draft_name(path)
     draft.mkdir(parents=True)
     plain = draft / ".mode"
     plain.touch()
@@ -50,12 +54,22 @@ def draft_folder(path: Path) -> Iterator[Path]:
                 file.chmod(mode)
             flush_to_disk(file)
         flush_to_disk(draft)
-        if path.exists():
+        if overwrite and path.exists():
+            path.rename(old)
+        elif path.exists():
             path.rmdir()  # raises unless it is empty
         draft.rename(path)
         flush_to_disk(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give an empty folder that is deleted on leaving; Windows keeps files that are still in use."""
+    with TemporaryDirectory(prefix="elmokit-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

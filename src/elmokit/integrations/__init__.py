@@ -1,4 +1,4 @@
-"""ELMo inside other libraries, each in a module of its name, which needs the extra of that name.
+"""ELMo inside other libraries. Each module needs the library that it is named after, installed as an extra.
 
 `spacy`, `transformers`, `sentence_transformers`, `sklearn`, `flair`.
 """

@@ -1,4 +1,4 @@
-"""ELMo as the first module of a SentenceTransformer, to encode with and to train.
+"""ELMo as the first module of a SentenceTransformer, for encoding and training.
 
 >>> from sentence_transformers import SentenceTransformer                          # doctest: +SKIP
 >>> from sentence_transformers.sentence_transformer.modules import Pooling         # doctest: +SKIP
@@ -6,7 +6,6 @@
 >>> SentenceTransformer(modules=[elmo, Pooling(elmo.get_embedding_dimension())])   # doctest: +SKIP
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,12 @@ from typing import Any
 
 import torch
 
+from elmokit.base import write_json
 from elmokit.embed import Reader, Text
 from elmokit.errors import MissingExtra, ModelFileError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, read_json
-from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
 from elmokit.integrations.storage import store
+from elmokit.integrations.token_ids import TokenIds, padded_layers, sentence_marks
 from elmokit.model import ScalarMix
 from elmokit.text import TokenizerSpec, make_tokenizer
 
@@ -33,15 +33,15 @@ _MODEL, _SETTINGS = "elmo", "settings.json"
 
 
 class Elmo(InputModule):  # type: ignore[misc]
-    """Token vectors: γ · Σ_j softmax(w)_j · h_j, where w, γ and all weights of the model can be trained.
+    """Token vectors γ · Σ_j softmax(w)_j · h_j, where w, γ and all weights of the model can be trained.
 
-    Untrained, the mix is the average of the layers, and with mean pooling after it `encode` gives what
-    `elmokit.load(model).encode` gives.
+    Untrained, the mix is the average of the layers; with mean pooling, `encode` then returns the same as
+    `elmokit.load(model).encode`.
 
     Args:
-        model: what `elmokit.load` opens, or a model in memory.
-        tokenizer: instead of the model's own: "name" or "name:language".
-        max_seq_length: tokens of a text that are read; all when not given.
+        model: a path or name for `elmokit.load`, or a model in memory.
+        tokenizer: replaces the model's own: "name" or "name:language".
+        max_seq_length: truncates texts to this many tokens; None reads all.
     """
 
     save_in_root = False
@@ -54,7 +54,7 @@ class Elmo(InputModule):  # type: ignore[misc]
         max_seq_length: int | None = None,
     ) -> None:
         super().__init__()
-        self.max_seq_length = max_seq_length  # which SentenceTransformer.max_seq_length reads and sets
+        self.max_seq_length = max_seq_length  # SentenceTransformer reads and sets it
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         if tokenizer is not None:
             bundle = replace(bundle, tokenizer=TokenizerSpec.parse(tokenizer))
@@ -64,36 +64,36 @@ class Elmo(InputModule):  # type: ignore[misc]
         config = self.bilm.config
         recorded = tokenizer is not None or bundle.tokenizer != UNRECORDED
         self._reader = Reader(make_tokenizer(bundle.tokenizer), config, recorded=recorded)
-        self._spelling = Spelling(config, bundle.vocabulary, bundle.lexicon)
-        self._marks = sentence_marks(bundle, self._spelling)
+        self._token_ids = TokenIds(config, bundle.vocabulary, bundle.lexicon)
+        self._marks = sentence_marks(bundle, self._token_ids)
 
     def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Any]:
-        """Texts to ids; see `padded.Spelling`."""
+        """Tokenise texts and return their padded ids."""
         texts = self._prepend_prompt(inputs, prompt) if prompt else inputs
-        longest = self.max_seq_length
-        sentences = [[token.text for token in self._reader(text)[:longest]] for text in texts]
+        length = self.max_seq_length
+        sentences = [[token.text for token in self._reader(text)[:length]] for text in texts]
         for sentence in sentences:
             self._reader.truncated(sentence)  # warns
-        features: dict[str, Any] = self._spelling.batch(sentences)
-        if prompt:  # for a pooling that leaves it out
+        features: dict[str, Any] = self._token_ids.batch(sentences)
+        if prompt:  # for a pooling that excludes it
             features["prompt_length"] = len(self._reader(prompt))
         return features
 
     def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Adds `token_embeddings` (B, T, 2P)."""
+        """Add `token_embeddings` (B, T, 2P) to the features."""
         layers = padded_layers(self.bilm, self._marks, features, features["attention_mask"])
         return {**features, "token_embeddings": self.mix(layers)}
 
     def get_embedding_dimension(self) -> int:
-        """2P."""
+        """Return 2P."""
         return self.bilm.config.output_dim
 
     def get_config_dict(self) -> dict[str, Any]:
-        """For printing."""
+        """Return what the library prints."""
         return {"model": self._bundle.source}
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Write the model, as an elmokit folder, and the mix and the length."""
+        """Write the model as an elmokit folder, and its mix and `max_seq_length`."""
         store(self._bundle, Path(output_path) / _MODEL)
         assert self.mix.gamma is not None
         settings = {
@@ -101,11 +101,11 @@ class Elmo(InputModule):  # type: ignore[misc]
             "gamma": self.mix.gamma.item(),
             "max_seq_length": self.max_seq_length,
         }
-        (Path(output_path) / _SETTINGS).write_text(json.dumps(settings), encoding="utf-8")
+        write_json(Path(output_path) / _SETTINGS, settings)
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **_: object) -> "Elmo":
-        """Read what `save` wrote; nothing is downloaded."""
+        """Load what `save` wrote; nothing is downloaded."""
         folder = Path(model_name_or_path) / subfolder
         settings = read_json(folder / _SETTINGS)
         module = cls(folder / _MODEL, max_seq_length=settings.get("max_seq_length"))
@@ -115,6 +115,6 @@ class Elmo(InputModule):  # type: ignore[misc]
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelFileError(
                 f"{folder / _SETTINGS}: expected the weights of {module.bilm.num_outputs} layers and "
-                "a gamma; get the folder again"
+                "a gamma; the file is damaged, get the folder again"
             ) from error
         return module

@@ -1,4 +1,4 @@
-"""ELMo as a scikit-learn transformer: texts in, one vector each out, in pipelines and grid searches.
+"""ELMo as a scikit-learn transformer: one vector per text, for pipelines and grid searches.
 
 >>> from sklearn.linear_model import LogisticRegression
 >>> from sklearn.pipeline import make_pipeline
@@ -22,21 +22,21 @@ try:
 except ImportError as error:
     raise MissingExtra("scikit-learn", "sklearn", "elmokit.integrations.sklearn") from error
 
-# An embedder serves one thread at a time, and joblib may run several.
+# An embedder serves one thread at a time, but joblib may run several.
 _one_at_a_time = Lock()
 
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The sentence vectors of texts, as `Embedder.encode` gives them. There is nothing to learn.
+    """The sentence vectors of texts, as `Embedder.encode` returns them. Nothing is fitted.
 
-    The estimator holds the path of its model and not the weights, and so does a pickle of it: a grid search
-    copies next to nothing. The last two models opened are kept for all estimators of a process.
+    The estimator and its pickle hold the path of the model, not the weights, so a grid search copies little.
+    All estimators of a process share the two models that were used last.
 
     Args:
-        model: what `elmokit.load` opens.
+        model: a path or name for `elmokit.load`.
         pooling: "mean", "max" or "ends"; see `Sentence.pool`.
-        layer_weights: what each layer, the token layer first, is multiplied by; their average when not given.
-        tokenizer: instead of the model's own: "name" or "name:language".
+        layer_weights: the weight of each layer, the token layer first; by default the layers are averaged.
+        tokenizer: replaces the model's own: "name" or "name:language".
         precision: "float32", "int8", "bfloat16" or "auto".
     """
 
@@ -56,7 +56,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.precision = precision
 
     def fit(self, X: Iterable[Text], y: object = None) -> "ElmoVectorizer":
-        """Open the model and check the settings; the texts are not looked at."""
+        """Load the model and check the settings; the texts are not used."""
         refuse_one_string(X)
         embedder = self._embedder()
         with _one_at_a_time:
@@ -64,7 +64,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Iterable[Text]) -> Floats:
-        """One row for each text (a string or a list of tokens), (n, 2P) float32."""
+        """Return one row for each text (a string or a list of tokens), (n, 2P) float32."""
         refuse_one_string(X)
         embedder = self._embedder()
         with _one_at_a_time:
@@ -73,7 +73,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self) -> int:
-        """Asked for by `get_feature_names_out`."""
+        """Return 2P, for `get_feature_names_out`."""
         return self._embedder().dim
 
     def _embedder(self) -> Embedder:

@@ -1,15 +1,15 @@
-"""ELMo in spaCy: the pipe `elmokit`, and the layer `elmokit.Tok2Vec.v1` for spaCy's own trainable pipes.
+"""ELMo in spaCy: the pipe `elmokit`, and the layer `elmokit.Tok2Vec.v1` for trainable pipes.
 
 >>> nlp = spacy.blank("en")                                                       # doctest: +SKIP
 >>> nlp.add_pipe("elmokit", config={"model": "path/to/model"})                    # doctest: +SKIP
 >>> doc = nlp("The bank of the river. The bank raised its rates.")                # doctest: +SKIP
 >>> doc[1].similarity(doc[7])                                                     # doctest: +SKIP
 
-The tokens are spaCy's own, so that there is nothing to align; tokens of white space, which no model has seen,
-are left out of the sentence, and their vectors are zero.
+The tokens are spaCy's own, so nothing has to be aligned. Tokens of white space are left out of the sentence,
+because no model was trained on them; their vectors are zero.
 
-What spaCy saves has the model in it. The path in the config is opened at first use and only if nothing was
-loaded since, so that a saved pipeline works on a machine without that path.
+What spaCy saves contains the model. The path in the config is loaded at first use, and only if no model was
+loaded from a saved pipeline: such a pipeline works on a machine without that path.
 
 Shapes: T tokens of a document, P projection, L layers.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from elmokit.embed import Embedder, Floats, load
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.integrations.storage import from_files, store, to_files
-from elmokit.integrations.words import as_read
+from elmokit.integrations.token_ids import lowercased
 
 try:
     import srsly
@@ -40,11 +40,11 @@ Doc.set_extension("elmo", default=None, force=True)
 
 
 class StoredElmo:
-    """A model that is opened when it is first needed, and that is saved with what uses it.
+    """A model that is loaded at first use, and saved with the pipe or layer that uses it.
 
     Args:
-        model: what `elmokit.load` opens.
-        precision: of the products; see `elmokit.load`.
+        model: a path or name for `elmokit.load`.
+        precision: see `elmokit.load`.
     """
 
     def __init__(self, model: str, precision: str) -> None:
@@ -54,22 +54,21 @@ class StoredElmo:
 
     @property
     def embedder(self) -> Embedder:
-        """The model, open."""
+        """Return the model, loaded at the first call."""
         if self._embedder is None:
             self._embedder = load(self._model, precision=self._precision)
         return self._embedder
 
     def layers(self, docs: Sequence[Doc], *, by_sentence: bool) -> list[Floats]:
-        """(L+1, T, 2P) for each document, read sentence by sentence, if they are known, or as one."""
+        """Return (L+1, T, 2P) for each document, read by sentence if sentences are known, or as one."""
         elmo = self.embedder
         parts = [
             (number, [token.i for token in part if not token.is_space])
             for number, doc in enumerate(docs)
             for part in (doc.sents if by_sentence and doc.has_annotation("SENT_START") else [doc])
         ]
-        texts = [
-            as_read((docs[number][i].text for i in places), elmo.tokenizer_spec) for number, places in parts
-        ]
+        spec = elmo.tokenizer_spec
+        texts = [lowercased((docs[number][i].text for i in places), spec) for number, places in parts]
         layers = [np.zeros((elmo.num_layers, len(doc), elmo.dim), np.float32) for doc in docs]
         for (number, places), sentence in zip(parts, elmo.stream(texts), strict=True):
             layers[number][:, places] = sentence.layers
@@ -80,24 +79,24 @@ class StoredElmo:
         store(self.embedder.bundle, folder)
 
     def load(self, folder: Path) -> None:
-        """Take the model from a folder."""
+        """Load the model from a folder."""
         self._embedder = load(folder, precision=self._precision)
 
     def to_bytes(self) -> bytes:
-        """The model as bytes."""
+        """Return the model as bytes."""
         packed: bytes = srsly.msgpack_dumps(to_files(self.embedder.bundle))
         return packed
 
     def from_bytes(self, data: bytes) -> None:
-        """Take the model from `to_bytes`."""
+        """Load the model from what `to_bytes` returned."""
         self._embedder = Embedder(from_files(srsly.msgpack_loads(data)), precision=self._precision)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For processes that are not forked: they get the model itself."""
-        return _revived, (self._model, self._precision, self.to_bytes())
+        """Pickle the model itself, for processes that are not forked."""
+        return _from_pickle, (self._model, self._precision, self.to_bytes())
 
 
-def _revived(model: str, precision: str, data: bytes) -> StoredElmo:
+def _from_pickle(model: str, precision: str, data: bytes) -> StoredElmo:
     elmo = StoredElmo(model, precision)
     elmo.from_bytes(data)
     return elmo
@@ -106,8 +105,8 @@ def _revived(model: str, precision: str, data: bytes) -> StoredElmo:
 class ElmoPipe(Pipe):  # type: ignore[misc]
     """Sets `doc.tensor` (T, 2P), the average of the layers, `doc._.elmo` (L+1, T, 2P), and the hooks.
 
-    `vector` and `similarity` of documents, spans and tokens are then ELMo's, whatever other vectors the
-    pipeline has. A document whose sentences are known when it comes here is read sentence by sentence.
+    `vector` and `similarity` of documents, spans and tokens then use ELMo, even if the pipeline has other
+    vectors. A document is read sentence by sentence if an earlier pipe has set the sentences.
     """
 
     def __init__(self, name: str, elmo: StoredElmo) -> None:
@@ -136,7 +135,7 @@ class ElmoPipe(Pipe):  # type: ignore[misc]
             set_hooks(doc)
 
     def initialize(self, get_examples: object, *, nlp: object = None) -> None:
-        """Open the model, so that training fails at once if it cannot be."""
+        """Load the model, so that training fails at once if that is impossible."""
         _ = self.elmo.embedder
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -144,16 +143,16 @@ class ElmoPipe(Pipe):  # type: ignore[misc]
         self.elmo.save(Path(path))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoPipe":
-        """Take the model from there."""
+        """Load the model from such a folder."""
         self.elmo.load(Path(path))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The model as bytes."""
+        """Return the model as bytes."""
         return self.elmo.to_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ElmoPipe":
-        """Take the model from bytes."""
+        """Load the model from bytes."""
         self.elmo.from_bytes(data)
         return self
 
@@ -166,26 +165,26 @@ def make_pipe(nlp: Language, name: str, model: str, precision: str) -> ElmoPipe:
     """Make the pipe.
 
     Args:
-        nlp: the pipeline; nothing of it is needed.
-        name: of the pipe in it.
-        model: what `elmokit.load` opens.
+        nlp: the pipeline; not used.
+        name: the name of the pipe in it.
+        model: a path or name for `elmokit.load`.
         precision: "float32", "int8", "bfloat16" or "auto".
     """
     return ElmoPipe(name, StoredElmo(model, precision))
 
 
 def set_hooks(doc: Doc) -> None:
-    """Let `vector` and `similarity` of a document, its spans and tokens come from `doc.tensor`.
+    """Make `vector` and `similarity` of a document, its spans and tokens use `doc.tensor`.
 
-    The pipe does that. spaCy does not keep hooks when it stores a document, nor when one comes back from
-    another process: call this for those.
+    The pipe does that. Call this for documents that were stored or come from another process: spaCy does not
+    keep their hooks.
     """
     for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
         hooks.update(vector=_vector, has_vector=_has_vector, similarity=_similarity)
 
 
 def _vector(part: Doc | Span | Token) -> Floats:
-    """The token's row, or the mean of those that are not white space."""
+    """Return the token's row, or the mean of the rows that are not white space."""
     if isinstance(part, Token):
         row: Floats = part.tensor
         return row
@@ -199,7 +198,7 @@ def _has_vector(part: Doc | Span | Token) -> bool:
 
 
 def _similarity(part: Doc | Span | Token, other: Any) -> float:  # noqa: ANN401 (a Lexeme too)
-    """The cosine. spaCy's own is 1 for words of one spelling, whatever they mean where they stand."""
+    """Return the cosine. spaCy's own is 1 for words of equal spelling, whatever their context."""
     mine, theirs = part.vector, other.vector
     if mine.shape != theirs.shape:
         raise ConfigError(
@@ -212,13 +211,13 @@ def _similarity(part: Doc | Span | Token, other: Any) -> float:  # noqa: ANN401 
 
 @registry.architectures("elmokit.Tok2Vec.v1")  # type: ignore[untyped-decorator]
 def make_tok2vec(model: str, precision: str = "float32") -> "Model[list[Doc], list[Any]]":
-    """A layer that gives each token γ · Σ_j softmax(w)_j · h_j; w and γ are trained, the model is not.
+    """Make a layer that outputs γ · Σ_j softmax(w)_j · h_j; w and γ are trained, the model is not.
 
-    A document is read as one sequence: whether its sentences are known differs, in most pipelines, between
-    training and use.
+    A document is read as one sequence, because in most pipelines its sentences are known either in training
+    or in use, but not in both.
 
     Args:
-        model: what `elmokit.load` opens.
+        model: a path or name for `elmokit.load`.
         precision: "float32", "int8", "bfloat16" or "auto".
     """
     return Model(
@@ -232,9 +231,9 @@ def make_tok2vec(model: str, precision: str = "float32") -> "Model[list[Doc], li
 
 
 def _init(layer: Any, X: Sequence[Doc] | None = None, Y: object = None) -> None:  # noqa: ANN401 (no types)
-    """The average of the layers, and such a γ that the vectors of the sample X have variance 1.
+    """Start with the average of the layers, and with γ so that the vectors of the sample X have variance 1.
 
-    So have those of spaCy's own layers, for which its learning rates are made. ELMo's are far smaller.
+    spaCy's learning rates are made for vectors of variance 1; ELMo's have a far smaller one.
     """
     elmo = layer.attrs["elmo"]
     layer.set_dim("nO", elmo.embedder.dim)
@@ -255,7 +254,7 @@ def _forward(
     gamma = layer.get_param("gamma")  # (1,)
 
     def backprop(gradients: list[Any]) -> list[Any]:
-        # What each layer would add to the loss, (L+1,): γ meets their weighted sum, w the softmax's Jacobian.
+        # each = ∂loss/∂(γ·share), (L+1,); the rest is the chain rule through γ and the softmax.
         pairs = zip(gradients, layers, strict=True)
         each = sum(xp.tensordot(one, gradient, axes=2) for gradient, one in pairs)
         total = (share * each).sum()

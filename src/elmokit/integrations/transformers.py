@@ -1,4 +1,4 @@
-"""ELMo as a model of transformers, known to its Auto classes once this module is imported.
+"""ELMo as a transformers model. Importing this module registers it with the Auto classes.
 
 >>> import elmokit.integrations.transformers                                      # doctest: +SKIP
 >>> from transformers import AutoModel, AutoTokenizer, pipeline                   # doctest: +SKIP
@@ -6,26 +6,26 @@
 >>> ElmoTokenizer.from_elmokit("path/to/model").save_pretrained("folder")         # doctest: +SKIP
 >>> pipeline("feature-extraction", "folder")("The bank raised its rates.")        # doctest: +SKIP
 
-The tokenizer gives one position per token of the text, and the model one vector per position, without `<S>`
-and `</S>`: see `padded.py`. Nothing is downloaded for a path to a folder.
+The tokenizer returns one position per token of the text, and the model one vector per position, without `<S>`
+and `</S>`; see `token_ids.py`. Nothing is downloaded for a path to a folder.
 
 Shapes: B sentences, T positions of the longest, P projection.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from elmokit.base import write_text
 from elmokit.embed import Reader, Text
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
-from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
-from elmokit.integrations.words import as_read
-from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, CharCNNConfig, LexiconConfig, WordConfig
+from elmokit.integrations.token_ids import TokenIds, lowercased, padded_layers, sentence_marks
+from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, WordConfig
 from elmokit.text import Lexicon, Token, TokenizerSpec, Vocabulary, make_tokenizer
 
 try:
@@ -47,20 +47,14 @@ except ImportError as error:
     ) from error
 
 _PAD = "<pad>"
-# What the tokenizer gives beside the ids when it is asked to.
-_EXTRAS: dict[str, Callable[[list[list[Token]]], list[Any]]] = {
-    "offset_mapping": lambda sentences: [[(token.start, token.end) for token in each] for each in sentences],
-    "special_tokens_mask": lambda sentences: [[0] * len(each) for each in sentences],
-    "length": lambda sentences: [len(each) for each in sentences],
-}
 
 
 class ElmoConfig(PreTrainedConfig):  # type: ignore[misc]
-    """The shape of the biLM and how its sentences begin and end; made by `ElmoModel.from_elmokit`.
+    """The sizes of the biLM and its sentence boundaries, made by `ElmoModel.from_elmokit`.
 
     Attributes:
         bilm: `BiLMConfig` as plain data.
-        marks: the ids of `<S>` and `</S>`; see `padded.sentence_marks`.
+        marks: the ids of `<S>` and `</S>`; see `token_ids.sentence_marks`.
     """
 
     model_type = "elmo"
@@ -70,33 +64,33 @@ class ElmoConfig(PreTrainedConfig):  # type: ignore[misc]
 
     @property
     def hidden_size(self) -> int:
-        """2P, the numbers of each vector."""
+        """Return 2P, the size of each vector."""
         return self.shape.output_dim
 
     @property
     def num_hidden_layers(self) -> int:
-        """L; `hidden_states` has the token layer too."""
+        """Return L; `hidden_states` contains the token layer too."""
         return self.shape.num_layers
 
     @property
     def shape(self) -> BiLMConfig:
-        """The sizes, checked."""
+        """Return the sizes, checked."""
         if self.bilm is None or self.marks is None:
             raise ConfigError(
-                "an ElmoConfig has its sizes from a model; make it by ElmoModel.from_elmokit(path)"
+                "an ElmoConfig takes its sizes from a model; make it by ElmoModel.from_elmokit(path)"
             )
         return BiLMConfig.from_dict(self.bilm)
 
     @classmethod
     def from_bundle(cls, bundle: ModelBundle) -> "ElmoConfig":
-        """The config of an elmokit model."""
+        """Make the config of an elmokit model."""
         config = bundle.model.config
-        marks = sentence_marks(bundle, Spelling(config, bundle.vocabulary, bundle.lexicon))
+        marks = sentence_marks(bundle, TokenIds(config, bundle.vocabulary, bundle.lexicon))
         return cls(bilm=config.to_dict(), marks=marks)
 
 
 class ElmoModel(PreTrainedModel):  # type: ignore[misc]
-    """The biLM. All of it can be trained."""
+    """The biLM. All of its weights can be trained."""
 
     config_class = ElmoConfig
     base_model_prefix = "elmo"
@@ -109,10 +103,10 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
 
     @classmethod
     def from_elmokit(cls, model: str | Path | ModelBundle) -> "ElmoModel":
-        """The same network.
+        """Make a transformers model of an elmokit model.
 
         Args:
-            model: what `elmokit.load` opens, or a model in memory.
+            model: a path or name for `elmokit.load`, or a model in memory.
         """
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         config = ElmoConfig.from_bundle(bundle)
@@ -123,7 +117,7 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
         return made
 
     def to_elmokit(self, tokenizer: "ElmoTokenizer") -> ModelBundle:
-        """The way back: for `elmokit.Embedder`, which is faster, and `elmokit.formats.save_model`."""
+        """Return an elmokit model, for the faster `elmokit.Embedder` and `elmokit.formats.save_model`."""
         return tokenizer.bundle(self.bilm.eval())
 
     def forward(
@@ -134,17 +128,17 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> BaseModelOutput | tuple[Any, ...]:
-        """All layers of a padded batch.
+        """Compute all layers of a padded batch, made by `ElmoTokenizer`.
 
         Args:
-            input_ids: as `ElmoTokenizer` makes them, and the two below.
-            attention_mask: (B, T) where there are tokens; found from the ids when not given.
-            word_input_ids: for a model whose words have vectors of their own beside their characters.
-            output_hidden_states: give all layers, the token layer first; else None.
-            return_dict: false for a tuple.
+            input_ids: (B, T, C), or (B, T) for a model of words.
+            attention_mask: (B, T), true where there are tokens; found from the ids by default.
+            word_input_ids: (B, T), for a model whose words have vectors beside their characters.
+            output_hidden_states: return all layers, the token layer first.
+            return_dict: false to return a tuple.
 
         Returns:
-            `last_hidden_state` (B, T, 2P), the top layer; and `hidden_states`, L+1 of that shape.
+            `last_hidden_state` (B, T, 2P), the top layer; and `hidden_states`, L+1 tensors of that shape.
         """
         ids = {"input_ids": input_ids} | (
             {} if word_input_ids is None else {"word_input_ids": word_input_ids}
@@ -158,7 +152,7 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
         return output if named else output.to_tuple()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Start what is in no file: as `BiLSTMLayer` and `CharCNN` do."""
+        """Initialise weights that no file has, as `BiLSTMLayer` and `CharCNN` do."""
         if isinstance(module, BiLSTMLayer | nn.Conv1d | nn.Linear):
             read = [weight for weight in module.parameters() if getattr(weight, "_is_hf_initialized", False)]
             values = [weight.detach().clone() for weight in read]
@@ -172,16 +166,16 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
 
 
 class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
-    """From text to the ids of its tokens, each a row of characters (or one number in a model of words).
+    """Converts text to token ids: a row of characters per token, or one number in a model of words.
 
-    Texts are cut as the model's own tokenizer does; with `is_split_into_words` the words are taken as they
-    are. Padding is zero. No special tokens are added, and pairs are refused: ELMo reads one sentence.
+    Texts are tokenised by the model's own tokenizer unless `is_split_into_words` is true. Padding is zero. No
+    special tokens are added, and pairs are refused: ELMo reads one sentence.
 
     Args:
         bilm: `BiLMConfig` as plain data.
         spec: `TokenizerSpec` as plain data.
-        vocab_file: the words of a model of words.
-        lexicon_file: the characters and words of a model that has its own.
+        vocab_file: the words of a model of words, or their file.
+        lexicon_file: the characters and words of a model with a lexicon, or their file.
     """
 
     vocab_files_names = {"vocab_file": "vocab.txt", "lexicon_file": "lexicon.json"}  # noqa: RUF012
@@ -191,62 +185,55 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         self,
         bilm: Mapping[str, Any],
         spec: Mapping[str, Any],
-        vocab_file: str | None = None,
-        lexicon_file: str | None = None,
+        vocab_file: str | Vocabulary | None = None,
+        lexicon_file: str | Lexicon | None = None,
         **settings: Any,  # noqa: ANN401 (transformers' own)
     ) -> None:
         self.bilm, self.spec = dict(bilm), dict(spec)
-        vocabulary = None if vocab_file is None else Vocabulary.load(vocab_file)
-        lexicon = (
-            None if lexicon_file is None else Lexicon(**json.loads(Path(lexicon_file).read_text("utf-8")))
-        )
-        self._set_up(vocabulary, lexicon)
+        if isinstance(vocab_file, str):
+            vocab_file = Vocabulary.load(vocab_file)
+        if isinstance(lexicon_file, str):
+            lexicon_file = Lexicon(**json.loads(Path(lexicon_file).read_text("utf-8")))
+        self._vocabulary, self._lexicon = vocab_file, lexicon_file
+        config, self._spec = BiLMConfig.from_dict(self.bilm), TokenizerSpec.from_dict(self.spec)
+        self._reader = Reader(make_tokenizer(self._spec), config, recorded=self._spec != UNRECORDED)
+        self._token_ids = TokenIds(config, vocab_file, lexicon_file)
         super().__init__(bilm=self.bilm, spec=self.spec, **{"pad_token": _PAD, **settings})
 
     @classmethod
     def from_elmokit(
         cls, model: str | Path | ModelBundle, *, tokenizer: str | None = None
     ) -> "ElmoTokenizer":
-        """The tokenizer that goes with `ElmoModel.from_elmokit`.
+        """Make the tokenizer for `ElmoModel.from_elmokit`.
 
         Args:
-            model: what `elmokit.load` opens, or a model in memory.
-            tokenizer: instead of the model's own: "name" or "name:language".
+            model: a path or name for `elmokit.load`, or a model in memory.
+            tokenizer: replaces the model's own: "name" or "name:language".
         """
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         spec = bundle.tokenizer if tokenizer is None else TokenizerSpec.parse(tokenizer)
-        made = cls(bundle.model.config.to_dict(), spec.to_dict())
-        of_words = isinstance(bundle.model.config.encoder, WordConfig)
-        made._set_up(bundle.vocabulary if of_words else None, bundle.lexicon)
-        return made
+        config = bundle.model.config
+        vocabulary = bundle.vocabulary if isinstance(config.encoder, WordConfig) else None
+        return cls(config.to_dict(), spec.to_dict(), vocabulary, bundle.lexicon)
 
     def bundle(self, model: BiLM) -> ModelBundle:
-        """A model that this tokenizer goes with, with what elmokit needs beside it."""
+        """Return the model of this tokenizer together with what elmokit needs beside it."""
         return ModelBundle(
             model, self._spec, vocabulary=self._vocabulary, lexicon=self._lexicon, source="transformers"
         )
 
-    def _set_up(self, vocabulary: Vocabulary | None, lexicon: Lexicon | None) -> None:
-        config, self._spec = BiLMConfig.from_dict(self.bilm), TokenizerSpec.from_dict(self.spec)
-        self._vocabulary, self._lexicon = vocabulary, lexicon
-        self._reader = Reader(make_tokenizer(self._spec), config, recorded=self._spec != UNRECORDED)
-        self._config = config
-        encoder = config.encoder
-        characters = encoder.characters if isinstance(encoder, LexiconConfig) else encoder
-        self._blank = [0] * characters.max_characters if isinstance(characters, CharCNNConfig) else 0
-
     @property
     def vocab_size(self) -> int:
-        """How many names `get_vocab` has."""
+        """Return the size of `get_vocab`."""
         return len(self.get_vocab())
 
     def get_vocab(self) -> dict[str, int]:
-        """The words of a model of words, and the padding; characters have no names."""
+        """Return the words of a model of words, and the padding; characters have no names."""
         words = () if self._vocabulary is None else self._vocabulary.tokens
         return {word: number for number, word in enumerate(words, start=1)} | {_PAD: 0}
 
     def tokenize(self, text: str, **_: object) -> list[str]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         return [token.text for token in self._reader(text)]
 
     def _encode_plus(
@@ -268,7 +255,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         return_length: bool = False,
         **_: object,
     ) -> BatchEncoding:
-        """What calling the tokenizer does; the arguments are transformers'."""
+        """Do what a call of the tokenizer does; the arguments are those of transformers."""
         if text_pair is not None or return_overflowing_tokens:
             raise ConfigError(
                 "ELMo reads one sentence of any length; leave out text_pair and return_overflowing_tokens"
@@ -280,13 +267,14 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         sentences = [self._read(each, is_split_into_words) for each in texts]
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE:
             sentences = [self._truncate(sentence, max_length) for sentence in sentences]
-        wanted = {
-            "offset_mapping": return_offsets_mapping,
-            "special_tokens_mask": return_special_tokens_mask,
-            "length": return_length,
-        }
-        batch = self._ids(sentences) | {name: _EXTRAS[name](sentences) for name in wanted if wanted[name]}
-        if return_tensors is not None and not any(sentences):  # a tensor needs a position to have its shape
+        batch = self._ids(sentences)
+        if return_offsets_mapping:
+            batch["offset_mapping"] = [[(token.start, token.end) for token in each] for each in sentences]
+        if return_special_tokens_mask:
+            batch["special_tokens_mask"] = [[0] * len(each) for each in sentences]
+        if return_length:
+            batch["length"] = [len(each) for each in sentences]
+        if return_tensors is not None and not any(sentences):  # a tensor needs one position
             padding_strategy, max_length = PaddingStrategy.MAX_LENGTH, max(1, max_length or 1)
         padded = self.pad(
             batch,
@@ -303,37 +291,38 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         if isinstance(text, str) == is_split_into_words:
             hint = "leave out" if is_split_into_words else "pass"
             raise ConfigError(
-                f"found {text!r:.60}; {hint} is_split_into_words=True, or pass what goes with it"
+                f"found {text!r:.60}; {hint} is_split_into_words=True, or pass "
+                + ("lists of words" if is_split_into_words else "strings")
             )
-        tokens = self._reader(text if isinstance(text, str) else as_read(text, self._spec))
+        tokens = self._reader(text if isinstance(text, str) else lowercased(text, self._spec))
         self._reader.truncated([token.text for token in tokens])  # warns
         return tokens
 
     def _truncate(self, sentence: list[Token], length: int | None) -> list[Token]:
-        """The sentence's beginning, or its end where the tokenizer truncates on the left."""
+        """Keep the beginning of a sentence, or its end if `truncation_side` is "left"."""
         if length is None or self.truncation_side == "right":
             return sentence[:length]
         return sentence[max(0, len(sentence) - length) :]
 
     def _ids(self, sentences: list[list[Token]]) -> dict[str, list[Any]]:
-        spelling = Spelling(self._config, self._vocabulary, self._lexicon)
-        rows = spelling([token.text for sentence in sentences for token in sentence])
+        rows = self._token_ids([token.text for sentence in sentences for token in sentence])
         lengths = [len(sentence) for sentence in sentences]
         return {name: [part.tolist() for part in torch.split(ids, lengths)] for name, ids in rows.items()}
 
     def _pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 (transformers' own)
-        """Fill up one sentence. transformers pads lists of numbers; ours may be lists of rows."""
+        """Pad one sentence. transformers pads lists of numbers; ours may be lists of rows."""
         numbers = list(range(1, len(encoded_inputs["input_ids"]) + 1))
         padded = super()._pad({**encoded_inputs, "input_ids": numbers}, *args, **kwargs)
-        places = padded["input_ids"]  # zero for padding, else the number of a token
-        blanks = {"input_ids": self._blank, "word_input_ids": 0, "offset_mapping": (0, 0)}
+        places = padded["input_ids"]  # 0 for padding, or the number of a token
+        no_token = torch.zeros_like(self._token_ids([_PAD])["input_ids"][0]).tolist()  # [0] * C, or 0
+        blanks = {"input_ids": no_token, "word_input_ids": 0, "offset_mapping": (0, 0)}
         for name in blanks.keys() & encoded_inputs.keys():
             rows = [blanks[name], *encoded_inputs[name]]
             padded[name] = [rows[place] for place in places]
         return padded
 
     def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
-        """Write the files that this kind of model needs: none if it reads bytes."""
+        """Write the files that this kind of model needs; a model that reads bytes needs none."""
         start = f"{filename_prefix}-" if filename_prefix else ""
         vocabulary, lexicon = (
             Path(save_directory) / (start + name) for name in self.vocab_files_names.values()
@@ -341,7 +330,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         if self._vocabulary is not None:
             self._vocabulary.save(vocabulary)
         if self._lexicon is not None:
-            lexicon.write_text(json.dumps(vars(self._lexicon)), encoding="utf-8")
+            write_text(lexicon, json.dumps(vars(self._lexicon)))
         return tuple(str(path) for path in (vocabulary, lexicon) if path.exists())
 
 

@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 
 from elmokit import ConfigError, Embedder
 from elmokit.compat.allennlp import batch_to_ids
-from elmokit.integrations.padded import Spelling, padded_layers, sentence_marks
+from elmokit.integrations.token_ids import TokenIds, padded_layers, sentence_marks
 from tests.tiny import tiny_bundle
 
 SENTENCES = [["the", "cat", "sat"], [], ["bank"], ["the", "né", "中", "x" * 60, "the"]]
 
 
-def spelling_of(bundle):
-    return Spelling(bundle.model.config, bundle.vocabulary, bundle.lexicon)
+def ids_of(bundle):
+    return TokenIds(bundle.model.config, bundle.vocabulary, bundle.lexicon)
 
 
 def run(bundle, batch, mask=None):
-    marks = json.loads(json.dumps(sentence_marks(bundle, spelling_of(bundle))))
+    marks = json.loads(json.dumps(sentence_marks(bundle, ids_of(bundle))))
     ids = {name: rows for name, rows in batch.items() if name != "attention_mask"}
     with torch.no_grad():
         return padded_layers(bundle.model, marks, ids, mask)
 
 
 def test_numbers_are_the_embedders(any_bundle):
-    batch = spelling_of(any_bundle).batch(SENTENCES)
+    batch = ids_of(any_bundle).batch(SENTENCES)
     assert batch["attention_mask"].tolist() == [[1, 1, 1, 0, 0], [0] * 5, [1, 0, 0, 0, 0], [1] * 5]
     layers = run(any_bundle, batch)
     assert layers.shape == (3, 4, 5, 6)
@@ -36,7 +36,7 @@ def test_numbers_are_the_embedders(any_bundle):
 
 
 def test_padding_may_stand_anywhere(any_bundle):
-    batch = spelling_of(any_bundle).batch([["the", "cat"]])
+    batch = ids_of(any_bundle).batch([["the", "cat"]])
     straight = run(any_bundle, batch)
     spread = {name: torch.zeros(1, 5, *rows.shape[2:], dtype=torch.long) for name, rows in batch.items()}
     for name, rows in batch.items():
@@ -48,21 +48,21 @@ def test_padding_may_stand_anywhere(any_bundle):
 @given(st.lists(st.lists(st.text(max_size=4), max_size=4), min_size=1, max_size=4))
 def test_any_tokens(sentences):
     bundle = tiny_bundle()
-    layers = run(bundle, spelling_of(bundle).batch(sentences))
+    layers = run(bundle, ids_of(bundle).batch(sentences))
     for row, sentence in enumerate(Embedder(bundle).embed(sentences)):
         torch.testing.assert_close(layers[:, row, : len(sentence)], sentence.to_torch(), atol=1e-5, rtol=0)
 
 
 def test_allennlps_ids_are_ours():
     bundle = tiny_bundle()
-    batch = spelling_of(bundle).batch(SENTENCES)
+    batch = ids_of(bundle).batch(SENTENCES)
     assert torch.equal(batch["input_ids"], batch_to_ids(SENTENCES))
 
 
 def test_gradients_reach_all_weights():
     bundle = tiny_bundle()
-    marks = sentence_marks(bundle, spelling_of(bundle))
-    padded_layers(bundle.model, marks, spelling_of(bundle).batch(SENTENCES)).sum().backward()
+    marks = sentence_marks(bundle, ids_of(bundle))
+    padded_layers(bundle.model, marks, ids_of(bundle).batch(SENTENCES)).sum().backward()
     assert all(weight.grad is not None and weight.grad.any() for weight in bundle.model.parameters())
 
 

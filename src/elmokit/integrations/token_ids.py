@@ -1,0 +1,140 @@
+"""Token ids in padded batches, as transformers and sentence-transformers pass them.
+
+Ids are those of the model's encoder plus one, so that zero is padding for every kind of model; models that
+read bytes take what AllenNLP's `batch_to_ids` makes. `<S>` and `</S>` are not part of a batch:
+`padded_layers` adds them before the network runs and removes them from its output.
+
+Shapes: B sentences, T positions of the longest, S tokens of all sentences, U distinct tokens, C characters of
+a token, P projection, L layers, W ids of a token: C, or 1 for a model of words; 1 more if words have vectors
+beside their characters.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from elmokit.embed import encoder_inputs
+from elmokit.errors import ConfigError
+from elmokit.formats import ModelBundle
+from elmokit.model import (
+    BiLM,
+    BiLMConfig,
+    encode_distinct,
+    first_positions,
+    num_characters,
+    pad_layers,
+    with_boundaries,
+)
+from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
+
+
+def lowercased(words: Iterable[str], spec: TokenizerSpec) -> list[str]:
+    """Return words of another library's tokenizer, in lower case if the model's own tokenizer does that.
+
+    Example:
+        >>> lowercased(["The", "bank"], TokenizerSpec(name="rules", lowercase=True))
+        ['the', 'bank']
+    """
+    return [word.lower() if spec.lowercase else word for word in words]
+
+
+class TokenIds:
+    """Converts tokens to the ids of one model."""
+
+    def __init__(self, config: BiLMConfig, vocabulary: Vocabulary | None, lexicon: Lexicon | None) -> None:
+        self._inputs = encoder_inputs(config, vocabulary, lexicon)
+
+    def __call__(self, tokens: list[str]) -> dict[str, Tensor]:
+        """Return the ids of n tokens.
+
+        Returns:
+            `input_ids` (n, C), or (n,) for a model of words; and `word_input_ids` (n,) if words have
+            vectors beside their characters.
+        """
+        ids, *others = self._inputs(tokens)  # others: number of characters, words
+        rows = {"input_ids": ids.long() + 1}
+        if len(others) == 2:
+            rows["word_input_ids"] = others[1].long() + 1
+        return rows
+
+    def batch(self, sentences: list[list[str]]) -> dict[str, Tensor]:
+        """Return the ids of sentences, padded with zeros, and their `attention_mask` (B, T); T ≥ 1."""
+        lengths = [len(sentence) for sentence in sentences]
+        rows = self([token for sentence in sentences for token in sentence])
+        batch = {
+            name: pad_sequence(
+                [*torch.split(ids, lengths), ids.new_zeros(1, *ids.shape[1:])], batch_first=True
+            )[:-1]
+            for name, ids in rows.items()
+        }
+        mask = first_positions(torch.tensor(lengths), batch["input_ids"].shape[1])
+        return batch | {"attention_mask": mask.long()}
+
+
+def sentence_marks(bundle: ModelBundle, token_ids: TokenIds) -> dict[str, Any]:
+    """Return the ids of `<S>` and `</S>` and, for a model of characters, the id that pads a token."""
+    marks: dict[str, Any] = {name: ids.tolist() for name, ids in token_ids([*bundle.boundaries]).items()}
+    empty = token_ids([""])["input_ids"]  # (1, C) or (1,)
+    return marks | ({"pad_character": int(empty[0, -1])} if empty.dim() == 2 else {})
+
+
+def padded_layers(
+    model: BiLM, marks: dict[str, Any], ids: dict[str, Tensor], attention_mask: Tensor | None = None
+) -> Tensor:
+    """Compute all layers of a padded batch.
+
+    Args:
+        model: the network.
+        marks: from `sentence_marks`.
+        ids: from `TokenIds`, (B, T, …) each.
+        attention_mask: (B, T), true where there are tokens; found from the ids by default. Padding may be
+            anywhere.
+
+    Returns:
+        (L+1, B, T, 2P), zero where there is no token.
+
+    Raises:
+        ConfigError: the ids are not for this model.
+    """
+    names = [name for name in marks if name != "pad_character"]
+    if missing := [name for name in names if ids.get(name) is None]:
+        raise ConfigError(f"the model needs {' and '.join(missing)} too; make the ids with its own tokenizer")
+    tokens = _joined(marks, {name: ids[name] for name in names})  # (B, T, W)
+    edges = _joined(marks, {name: torch.tensor(marks[name]) for name in names}).to(tokens)  # (2, W)
+    if tokens.dim() != 3 or tokens.shape[-1] != edges.shape[-1]:
+        raise ConfigError(
+            f"the model reads {edges.shape[-1]} ids a token, found a batch of shape {[*tokens.shape]}; make "
+            "the ids with its own tokenizer"
+        )
+    mask = (tokens > 0).any(dim=-1)  # (B, T)
+    if attention_mask is not None:
+        mask &= attention_mask.bool()
+    lengths = mask.sum(dim=1)  # (B,)
+    types = torch.cat([edges, tokens[mask]])  # (2 + S, W)
+    vectors = encode_distinct(lambda types: _encode(model, marks, types - 1), types)  # (2 + S, P)
+    packed, is_token = with_boundaries(vectors, lengths)  # (S + 2B, P)
+    layers = model(packed, lengths + 2)[0]  # (L+1, S + 2B, 2P)
+    return pad_layers(layers[:, is_token], mask)
+
+
+def _joined(marks: dict[str, Any], ids: dict[str, Tensor]) -> Tensor:
+    """Return all ids of a token in one row, (…, W)."""
+    parts = [ids["input_ids"] if "pad_character" in marks else ids["input_ids"][..., None]]
+    if "word_input_ids" in ids:
+        parts.append(ids["word_input_ids"][..., None])
+    return torch.cat(parts, dim=-1)
+
+
+def _encode(model: BiLM, marks: dict[str, Any], types: Tensor) -> Tensor:
+    """Return the vectors (U, P) of types (U, W), whose ids are the encoder's own."""
+    vectors: Tensor
+    if "pad_character" not in marks:
+        vectors = model.encoder(types[:, 0])
+        return vectors
+    width = len(marks["input_ids"][0])
+    characters, words = types[:, :width], types[:, width:].unbind(dim=1)  # (U, C), (U,) or nothing
+    vectors = model.encoder(characters, num_characters(characters, marks["pad_character"] - 1), *words)
+    return vectors
