@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from elmokit.search import nearest_uses
     from elmokit.tasks import TaskModel, evaluate, load_task, train
     from elmokit.text import TokenizerSpec, default_spec
+    from elmokit.vectors import StoredSentence, VectorFile, read_vectors
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -40,9 +41,11 @@ __all__ = [
     "Recipe",
     "ScalarMix",
     "Sentence",
+    "StoredSentence",
     "TaskModel",
     "TokenizerSpec",
     "TrainingError",
+    "VectorFile",
     "bundled_names",
     "default_spec",
     "diagnose",
@@ -59,6 +62,7 @@ __all__ = [
     "prepare_corpus",
     "pretrain",
     "read_recipe",
+    "read_vectors",
     "save_model",
     "train",
 ]
@@ -75,6 +79,7 @@ _ROOMS = {
     "search": ("nearest_uses",),
     "tasks": ("TaskModel", "evaluate", "load_task", "train"),
     "text": ("TokenizerSpec", "default_spec"),
+    "vectors": ("StoredSentence", "VectorFile", "read_vectors"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import zipfile
 
@@ -9,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elmokit.errors import ConfigError, MissingExtra
-from elmokit.vectors import ENDINGS, Layout, Row, check_ending, write_vectors
+from elmokit.vectors import ENDINGS, Layout, Row, check_ending, write_vectors, writers
 
 TEXTS = ["The cat sat", "", 'A "quoted" café / 中文', "The cat sat"]
 DIM, LAYERS = 4, 3
@@ -125,6 +124,6 @@ def test_unknown_ending_lists_the_known_ones(tmp_path, name):
 
 
 def test_missing_pyarrow_is_named_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(writers, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"writing \.parquet files needs pyarrow.*elmokit\[arrow\]"):
         check_ending(tmp_path / "vectors.parquet")

@@ -16,12 +16,13 @@ from typing import Any, BinaryIO
 
 
 @contextmanager
-def draft_file(path: Path) -> Iterator[Path]:
+def draft_file(path: Path, *, draft: Path | None = None) -> Iterator[Path]:
     """Give a path to write to; on leaving, what was written there becomes `path`.
 
     Any library may write the draft. If the block raises, the draft is deleted and `path` stays as it was.
+    A caller that removes the leftovers of a killed process names the `draft`; it is a random name otherwise.
     """
-    draft = _draft_name(path)
+    draft = draft or _draft_name(path)
     draft.touch()
     mode = draft.stat().st_mode  # as the umask wants it; some libraries make files for their owner alone
     try:

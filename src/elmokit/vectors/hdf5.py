@@ -1,7 +1,7 @@
-"""HDF5 that survives a full disk.
+"""HDF5 as AllenNLP wrote it: a dataset "0", "1", … for each sentence, and `sentence_to_index`.
 
-When a write fails under the HDF5 library, it cannot close its file: it prints pages of errors and may take
-the process down with it. So it writes through a `_Sink`, which keeps the first error to itself.
+Writing survives a full disk. When a write fails under the HDF5 library, it cannot close its file: it prints
+pages of errors and may crash the process. So it writes through a `_Sink`, which keeps the first error.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,14 @@ from typing import Any
 
 import h5py
 
+from elmokit.vectors.rows import Layout, Row, StoredSentence
+from elmokit.vectors.sentence_index import SentenceIndex, SentenceIndexWriter
+
+_INDEX = "sentence_to_index"
+
 
 class _Sink(FileIO):
-    """A file that, once a write has failed, takes the rest and drops it."""
+    """A file that silently drops everything after the first failed write."""
 
     error: OSError | None = None
 
@@ -47,7 +52,7 @@ class Hdf5Writer:
         """Add a dataset.
 
         Raises:
-            OSError: The disk did not take it, or something before it.
+            OSError: This write, or an earlier one, failed.
         """
         self._file.create_dataset(name, data=data, **settings)
         if self._sink.error:
@@ -56,9 +61,43 @@ class Hdf5Writer:
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[Hdf5Writer]:
-    """Open a new HDF5 file, and make sure on leaving that all of it is on the disk."""
+    """Open a new HDF5 file; leaving raises an OSError if any write failed."""
     with _Sink(path, "w+") as sink:
         with h5py.File(sink, "w") as file:
             yield Hdf5Writer(file, sink)
         if sink.error:
             raise sink.error
+
+
+def write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
+    """Write AllenNLP 0.9's layout."""
+    index = SentenceIndexWriter()
+    with open_hdf5(path) as file:
+        for number, row in enumerate(rows):
+            file.add(str(number), row.vectors)
+            index.add(row.text, number)
+        file.add(_INDEX, [index.finish()], dtype=h5py.string_dtype())
+
+
+class Hdf5Vectors:
+    """What `write_hdf5`, AllenNLP or bilm-tf wrote; a sentence is read when asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = h5py.File(path, "r")
+        self.close = self._file.close
+        has_index = _INDEX in self._file
+        self.num_sentences = len(self._file) - has_index
+        if self.num_sentences and str(self.num_sentences - 1) not in self._file:
+            found = ", ".join(sorted(self._file)[:5])
+            raise ValueError(f"expected datasets '0', '1', …, found {found}")
+        # bilm-tf writes no index.
+        content = self._file[_INDEX][0] if has_index else b""
+        self._index = SentenceIndex(content, self.num_sentences)
+
+    def sentence(self, number: int) -> StoredSentence:
+        """Read one sentence."""
+        dataset = self._file[str(number)]
+        # A damaged header, or a link to another file, must not allocate more than this file holds.
+        if dataset.file != self._file or dataset.id.get_storage_size() < dataset.nbytes:
+            raise ValueError(f"dataset {number} should have {dataset.nbytes:,} bytes, which are not there")
+        return StoredSentence.of(dataset[...], self._index.text(number))

@@ -1,26 +1,26 @@
-"""The spool: where rows wait, safe from a killed process, until the whole file can be packed.
+"""The spool: rows wait here, safe from a killed process, until the whole file can be packed.
 
 Beside `OUT` stands the folder `OUT.part/`:
 
 * `job.json`: the settings of the job;
-* `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts, a JSON line of text, tokens and offsets
-  for each row, and the rows' numbers one after another in the file's dtype;
-* `open.jsonl`, `open.vectors`: the part being written. It counts only once it is renamed, the `.jsonl` last;
-* `open.packed`: the file being packed at the end, which is then renamed to `OUT`.
+* `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts. The `.jsonl` has a line with text, tokens
+  and offsets for each row, the `.vectors` the numbers of all rows in the file's dtype. A part exists once
+  its `.jsonl` does;
+* `open.jsonl`, `open.vectors`, `open.packed`: the drafts of a part and of `OUT`.
 """
 
 import contextlib
 import errno
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 
+from elmokit.base import draft_file, plain_reason, write_json
 from elmokit.errors import ConfigError, DataError
 from elmokit.vectors.rows import Layout, Row
 from elmokit.vectors.writers import check_ending, write_vectors
@@ -28,24 +28,26 @@ from elmokit.vectors.writers import check_ending, write_vectors
 PART_BYTES = 32 << 20
 PART_SECONDS = 10.0
 _FORMAT_VERSION = 1
+_SUFFIXES = (".json", ".jsonl", ".vectors", ".packed", ".draft")
 
 
 class Spool:
     """Rows on their way into `target`.
 
-    Use it as a context: leaving it, by an error or Ctrl-C too, finishes the open part. Even a `kill -9` costs
-    no more than the open part (32 MB or 10 seconds of work).
+    Use it as a context manager: leaving it, also by an error or Ctrl-C, finishes the open part. `kill -9`
+    loses no more than the open part, which is in memory (32 MB or 10 seconds of work).
 
     Args:
-        target: The file to be made; its ending decides the format.
+        target: The file to write; its ending decides the format.
         layout: Shape and type of the rows' vectors.
-        settings: All that decides the content besides the text. A job goes on only under the same settings.
-        resume: Go on with a spool that is there.
-        overwrite: Throw a spool or target that is there away.
+        settings: Everything that decides the content besides the text. A job is resumed only with the same
+            settings.
+        resume: Continue an existing spool.
+        overwrite: Delete an existing spool, and replace an existing target.
 
     Raises:
         ConfigError: The ending names no format, or both `resume` and `overwrite` are set.
-        DataError: Something stands in the way of `target`, or the settings are not those of the spool.
+        DataError: Something is in the way of `target`, or the settings are not those of the spool.
 
     Attributes:
         num_rows: Rows in the spool.
@@ -62,11 +64,10 @@ class Spool:
     ) -> None:
         self.target = target
         self.folder = self.folder_of(target)
-        self.num_rows = 0
         self._ending = check_ending(target)
         self._layout = layout
-        self._open: tuple[BinaryIO, BinaryIO] | None = None  # the JSON lines and the vectors
-        self._open_bytes = [0, 0]  # of whole rows in each
+        self._open: list[tuple[bytes, bytes]] = []  # a JSON line and the numbers of each row
+        self._open_bytes = 0
         self._began = 0.0
         _check_target(target, self.folder, resume=resume, overwrite=overwrite)
         job = {
@@ -80,7 +81,8 @@ class Spool:
                 self._check_job(job)
             else:
                 _delete_spool(self.folder)
-                self._start_job(job)
+                self.folder.mkdir()
+                write_json(self.folder / "job.json", job)
             self._num_parts = len(self._parts())
         self.num_rows = sum(1 for _ in self.texts())
 
@@ -90,14 +92,14 @@ class Spool:
         return target.with_name(f"{target.name}.part")
 
     def texts(self) -> Iterator[str]:
-        """Give the text of each row of the finished parts, in order."""
+        """Yield the text of each row of the finished parts, in order."""
         for part in self._parts():
             with part.open("rb") as lines:
                 for line in lines:
                     yield self._read(line)["text"]
 
     def rows(self) -> Iterator[Row]:
-        """Give the rows of the finished parts, in order."""
+        """Yield the rows of the finished parts, in order."""
         for part in self._parts():
             with part.open("rb") as lines, part.with_suffix(".vectors").open("rb") as vectors:
                 for line in lines:
@@ -105,7 +107,7 @@ class Spool:
                     count = self._layout.num_values(len(row["tokens"]))
                     values = np.fromfile(vectors, np.dtype(self._layout.dtype), count)
                     if values.size < count:
-                        raise self._damaged(f"{vectors.name} is shorter than its index says")
+                        raise _damaged(f"{vectors.name} is shorter than its index says")
                     row["offsets"] = [(start, end) for start, end in row["offsets"]]
                     yield Row(**row, vectors=values.reshape(self._layout.shape))
 
@@ -113,41 +115,33 @@ class Spool:
         """Add the next row.
 
         Raises:
-            DataError: A number is too large for float16, or the disk takes no more.
+            DataError: A number is too large for float16, or the disk is full.
         """
         with np.errstate(over="raise"):
             try:
-                values = row.vectors.astype(self._layout.dtype)
+                values = row.vectors.astype(self._layout.dtype).tobytes()
             except FloatingPointError:
                 raise DataError(
                     f"sentence {self.num_rows} ({row.text[:40]!r}) has a number of size "
                     f"{np.abs(row.vectors).max():g}, float16 ends at 65504; "
-                    "begin anew with dtype float32 (--dtype float32 --overwrite)"
+                    "start again with dtype='float32' and overwrite=True"
                 ) from None
-        index = {"text": row.text, "tokens": row.tokens, "offsets": row.offsets}
-        data = (json.dumps(index).encode() + b"\n", values.tobytes())
-        with self._write_errors():
-            if self._open is None:
-                self._open = (self._path("open.jsonl").open("wb"), self._path("open.vectors").open("wb"))
-                self._began = time.monotonic()
-            for file, block in zip(self._open, data, strict=True):
-                file.write(block)
-            self._open_bytes = [size + len(block) for size, block in zip(self._open_bytes, data, strict=True)]
-            self.num_rows += 1
-            if sum(self._open_bytes) >= PART_BYTES or time.monotonic() - self._began >= PART_SECONDS:
+        line = json.dumps({"text": row.text, "tokens": row.tokens, "offsets": row.offsets}).encode() + b"\n"
+        if not self._open:
+            self._began = time.monotonic()
+        self._open.append((line, values))
+        self._open_bytes += len(line) + len(values)
+        self.num_rows += 1
+        if self._open_bytes >= PART_BYTES or time.monotonic() - self._began >= PART_SECONDS:
+            with self._write_errors():
                 self._finish_part()
 
     def pack(self) -> None:
         """Write all rows to the target and delete the spool."""
-        packed = self._path("open.packed")
         with self._write_errors():
             self._finish_part()
-            try:
+            with draft_file(self.target, draft=self.folder / "open.packed") as packed:
                 write_vectors(packed, self.rows(), self._layout, ending=self._ending, count=self.num_rows)
-                _sync(packed)
-                packed.replace(self.target)
-            finally:
-                packed.unlink(missing_ok=True)  # half a file is of no use and takes room
             _delete_spool(self.folder)
 
     def __enter__(self) -> Self:
@@ -156,122 +150,97 @@ class Spool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # After a full disk the open part cannot be finished either; it is dropped, the finished ones stay.
+        # On a full disk the open part cannot be written; the finished ones stay.
         with contextlib.suppress(OSError):
             self._finish_part()
-            if self.num_rows == 0:  # nothing to resume, so nothing to stand in the way of the next run
+            if self.num_rows == 0:  # there is nothing to resume
                 _delete_spool(self.folder)
-
-    def _path(self, name: str) -> Path:
-        return self.folder / name
 
     def _parts(self) -> list[Path]:
         parts = sorted(self.folder.glob("[0-9]*.jsonl"))
-        expected = [f"{number:06d}.jsonl" for number in range(len(parts))]
-        if [part.name for part in parts] != expected:
-            raise DataError(
-                f"{self.folder} has lost some of its parts; begin anew with overwrite=True (--overwrite)"
-            )
+        if [part.name for part in parts] != [f"{number:06d}.jsonl" for number in range(len(parts))]:
+            raise _damaged(f"{self.folder} has lost some of its parts")
         return parts
 
     def _finish_part(self) -> None:
-        if self._open is None:
+        if not self._open:
             return
-        files, self._open = self._open, None
-        sizes, self._open_bytes = self._open_bytes, [0, 0]
-        with files[0], files[1]:
-            for file, size in zip(files, sizes, strict=True):
-                file.truncate(size)  # Ctrl-C may have come in the midst of a row
-                file.flush()
-                os.fsync(file.fileno())
-        # The index comes last: a part is there once its index is.
-        for ending in ("vectors", "jsonl"):
-            self._path(f"open.{ending}").replace(self._path(f"{self._num_parts:06d}.{ending}"))
-        self._num_parts += 1
-
-    def _start_job(self, job: Mapping[str, Any]) -> None:
-        self.folder.mkdir()
-        draft = self._path("open.json")
-        draft.write_text(json.dumps(job, indent=2), encoding="utf-8")
-        _sync(draft)
-        draft.replace(self._path("job.json"))
+        lines, vectors = zip(*self._open, strict=True)
+        # The index comes last: with it the part is complete.
+        for ending, blocks in (("vectors", vectors), ("jsonl", lines)):
+            path = self.folder / f"{self._num_parts:06d}.{ending}"
+            with draft_file(path, draft=self.folder / f"open.{ending}") as draft, draft.open("wb") as file:
+                file.writelines(blocks)
+        # If Ctrl-C came before this line, leaving the spool writes the same part again.
+        self._open, self._open_bytes, self._num_parts = [], 0, self._num_parts + 1
 
     def _check_job(self, job: Mapping[str, Any]) -> None:
-        before = self._read(self._path("job.json").read_bytes())
+        before = self._read((self.folder / "job.json").read_bytes())
         now = json.loads(json.dumps(job))
         differ = [key for key in {**before, **now} if before.get(key) != now.get(key)]
         if differ:
-            told = "; ".join(f"{key} was {before.get(key)}, is now {now.get(key)}" for key in differ)
+            changes = "; ".join(f"{key} was {before.get(key)}, is now {now.get(key)}" for key in differ)
             raise DataError(
-                f"{self.folder} was begun with other settings: {told}. "
-                "Use the same settings, or begin anew with overwrite=True (--overwrite)"
+                f"{self.folder} was started with other settings: {changes}. "
+                "Use the same settings, or start again with overwrite=True"
             )
 
     def _read(self, content: bytes) -> dict[str, Any]:
-        """A JSON object of ours."""
+        """Parse a JSON object of the spool."""
         try:
             found = json.loads(content)
         except ValueError as error:
-            raise self._damaged(f"{self.folder} holds what is no JSON ({error})") from error
+            raise _damaged(f"{self.folder} has a file that is not JSON ({error})") from error
         if not isinstance(found, dict):
-            raise self._damaged(f"{self.folder} holds what is no JSON object")
+            raise _damaged(f"{self.folder} has a file that is not a JSON object")
         return found
-
-    def _damaged(self, what: str) -> DataError:
-        return DataError(f"{what}; the spool is damaged: begin anew with overwrite=True (--overwrite)")
 
     @contextlib.contextmanager
     def _write_errors(self) -> Iterator[None]:
-        """Turn what the file system refuses into one clear error."""
+        """Turn an error of the file system into a DataError that says what to do."""
         try:
             yield
         except OSError as error:
-            kept = f"what is done so far is kept in {self.folder}: run again with resume=True (--resume)"
+            kept = f"what is done so far is kept in {self.folder}: run again with resume=True"
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                todo = f"free some room (packing needs as much again as the spool takes); {kept}"
+                todo = f"free some space (packing needs as much again as the spool takes); {kept}"
             elif self.folder.exists():
                 todo = kept
             else:
                 todo = "choose a folder you may write to"
-            reason = error.strerror or error
-            raise DataError(f"cannot write {self.target}: {reason}; {todo}") from error
+            raise DataError(f"cannot write {self.target}: {plain_reason(error)}; {todo}") from error
 
 
 def _check_target(target: Path, folder: Path, *, resume: bool, overwrite: bool) -> None:
     if resume and overwrite:
-        raise ConfigError(
-            "resume goes on with what is there, overwrite throws it away; choose one of the two"
-        )
+        raise ConfigError("resume=True and overwrite=True contradict each other; choose one of the two")
     if target.is_dir():
         raise DataError(f"{target} is a folder; name a file in it")
     if folder.exists() and not folder.is_dir():
-        raise DataError(
-            f"{folder} stands in the way and is no folder of elmokit; move it, or choose another name"
-        )
+        raise DataError(f"{folder} is in the way and is not a folder; move it, or choose another name")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
     if resume or overwrite:
         return
     if folder.exists():
         raise DataError(
-            f"{folder} holds an interrupted run; go on with it by resume=True (--resume), "
-            "or begin anew with overwrite=True (--overwrite)"
+            f"{folder} holds an interrupted run; continue it with resume=True, "
+            "or start again with overwrite=True"
         )
     if target.exists():
-        raise DataError(f"{target} is there already; choose another name, or overwrite=True (--overwrite)")
+        raise DataError(f"{target} exists already; choose another name, or overwrite=True")
 
 
 def _delete_spool(folder: Path) -> None:
-    """Delete our own files only: `rmdir` refuses a folder that holds anything else."""
+    """Delete only the spool's own files: `rmdir` refuses a folder that holds anything else."""
     if not folder.exists():
         return
-    # job.json last: as long as there is a part it tells what the folder is.
+    # job.json last: as long as there is a part, it says what the folder is.
     for path in sorted(folder.iterdir(), key=lambda path: path.name == "job.json"):
-        if path.suffix in (".json", ".jsonl", ".vectors", ".packed"):
+        if path.suffix in _SUFFIXES:
             path.unlink()
     folder.rmdir()
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
+def _damaged(what: str) -> DataError:
+    return DataError(f"{what}; the spool is damaged: start again with overwrite=True")
