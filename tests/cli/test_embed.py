@@ -106,12 +106,12 @@ home, name, calls = (spool if sys.argv[1].islower() else spool.Spool), sys.argv[
 spool.PART_BYTES = 2000
 plain = getattr(home, name)
 
-def killed(*arguments):
+def killed(*arguments, **settings):
     global calls
     calls -= 1
     if calls == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    return plain(*arguments)
+    return plain(*arguments, **settings)
 
 setattr(home, name, killed)
 main(sys.argv[3:])
@@ -122,7 +122,7 @@ main(sys.argv[3:])
     ("function", "calls"),
     [
         ("ADD", 40),  # in the midst of a part
-        ("_sync", 2),  # packed, not yet renamed (the first call is for job.json)
+        ("write_vectors", 1),  # while packing
         ("_delete_spool", 2),  # renamed, spool not yet deleted (the first call is at the start)
     ],
 )
