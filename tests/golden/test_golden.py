@@ -4,18 +4,35 @@
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import elmokit
 from elmokit.language_model import LanguageModel
 from elmokit.tasks import TaskModel
+from tests.small_runs import sentences
 
 OLD = Path(__file__).parent / "v0_1"
 EXPECTED = json.loads((OLD / "expected.json").read_text(encoding="utf-8"))
 TOKENS = [text.split() for text in EXPECTED["texts"]]
+
+
+RECIPE = """
+batch = 4
+unroll = 5
+negatives = 8
+[model]
+cell_dim = 8
+projection_dim = 4
+[model.encoder]
+filters = [[1, 4], [2, 4]]
+embedding_dim = 4
+max_characters = 12
+"""
 
 
 @pytest.fixture
@@ -77,3 +94,20 @@ def test_what_spacy_saved(layers):
     spacy = pytest.importorskip("spacy")
     doc = spacy.load(OLD / "spacy")(EXPECTED["texts"][0])
     np.testing.assert_allclose(doc._.elmo, layers["models/plain/0"], atol=1e-5)
+
+
+def test_an_interrupted_pretraining_resumes_to_the_same_weights(tmp_path, monkeypatch):
+    """The corpus is prepared again, the run continues: the weights are those of 0.1, uninterrupted."""
+    for name, lines in (("text", sentences(40)), ("heldout", sentences(5, seed=1))):
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shutil.copytree("interrupted", tmp_path / "run")
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    settings = elmokit.PrepareSettings(
+        tokenizer=elmokit.default_spec("en"), split_sentences=False, min_count=1, heldout=["heldout.txt"]
+    )
+    elmokit.prepare_corpus(["text.txt"], "corpus", settings, workers=1)
+    elmokit.pretrain("corpus", out="run", recipe="recipe.toml", tokens=400, resume=True)
+    new, old = (load_file(folder / "model.safetensors") for folder in (tmp_path / "run", OLD / "run"))
+    for name, tensor in old.items():
+        np.testing.assert_allclose(new[name], tensor, atol=1e-6)

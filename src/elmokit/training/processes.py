@@ -1,8 +1,8 @@
-"""Training by several processes (torchrun): each has some of the rows, and gradients are summed.
+"""Training by several processes (torchrun): each has some rows of the batch, and gradients are summed.
 
-torch's DistributedDataParallel hooks into autograd's own accumulation, which this training does not use (see
-`pretrain/bilm/network.py`), and would sum the whole table of the softmax at every step. Here the dense
-gradients are summed as one flat tensor, and of a table only the rows that have a gradient are exchanged.
+torch's DistributedDataParallel hooks into autograd's accumulation, which pretraining does not use (see
+`pretraining/bilm/network.py`), and would exchange the whole softmax at every step. Here dense gradients are
+summed as one flat tensor, and of a table only the rows that have a gradient are exchanged.
 """
 
 import os
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from elmokit.errors import ConfigError
 
-_PATIENCE = timedelta(days=1)  # the others wait while one prepares the text, or evaluates
+_PATIENCE = timedelta(days=1)  # the others wait while one prepares the text or evaluates
 
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all that train together."""
+    """This process among those that train together."""
 
     rank: int = 0
     count: int = 1
@@ -48,11 +48,11 @@ class Processes:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes files and speaks."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def rows(self, batch: int) -> slice:
-        """Which rows of a batch are this process's."""
+        """Return which rows of a batch belong to this process."""
         if batch % self.count:
             raise ConfigError(
                 f"a batch of {batch} rows cannot be divided among {self.count} processes; choose a multiple"
@@ -70,7 +70,7 @@ class Processes:
             tensor.copy_(part.view_as(tensor))
 
     def mean(self, values: Sequence[float]) -> list[float]:
-        """Of each value the mean over all processes."""
+        """Return the mean of each value over all processes."""
         if self.count == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
@@ -90,7 +90,7 @@ class Processes:
         return part if self.count == 1 else torch.cat(self._gather(part), dim=dim)
 
     def wait(self) -> None:
-        """Wait until all are here."""
+        """Wait until all processes have come here."""
         if self.count > 1:
             dist.barrier()
 

@@ -12,14 +12,14 @@ from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable
 
 _BETAS = (0.9, 0.98)
-# A row of the softmax has large gradients where its word is the target, and for a rare word many tiny ones
-# between, where it was drawn. To forget the large ones would be to blow up the tiny ones to full steps.
+# A row of the softmax has a large gradient where its word is the target and, if the word is rare, many tiny
+# ones in between, where it was drawn. If Adam forgot the large ones, it would blow up the tiny ones.
 _ROW_BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 
 
 class Optimizer:
-    """Updates the network by its `.grad`, and those rows of the softmax that have a gradient."""
+    """Optimizer of the network, by its `.grad`, and of the rows of the softmax that have a gradient."""
 
     def __init__(self, model: BiLM, table: SoftmaxTable, recipe: Recipe, threads: PairOfThreads) -> None:
         self._threads = threads
@@ -30,7 +30,7 @@ class Optimizer:
         self._rows: list[_RowAdam | _RowAdagrad] = [make(table.weight), make(table.bias)]
 
     def step(self, gradient: RowGradient, learning_rate: float) -> float:
-        """Clip all gradients together and go a step, if they are finite; returns their norm before that."""
+        """Clip all gradients together and update, if they are finite; return their norm before clipping."""
         trained = [p.grad for p in self._parameters if p.grad is not None]  # none where the network is frozen
         norms = torch.stack([torch.linalg.vector_norm(g) for g in (*trained, gradient.weight, gradient.bias)])
         norm = float(torch.linalg.vector_norm(norms))
@@ -53,20 +53,18 @@ class Optimizer:
         return norm
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it remembers."""
+        """Return everything that a checkpoint needs."""
         return {"dense": self._dense.state_dict(), "rows": [rows.state_dict() for rows in self._rows]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from there."""
         self._dense.load_state_dict(state["dense"])
         for rows, kept in zip(self._rows, state["rows"], strict=True):
             rows.load_state_dict(kept)
 
 
 def _dense_optimizer(model: BiLM, recipe: Recipe) -> torch.optim.Optimizer:
-    if (
-        recipe.optimizer == "adagrad"
-    ):  # as TensorFlow's: accumulators start at 1, nothing added under the root
+    if recipe.optimizer == "adagrad":  # as in TensorFlow: accumulators start at 1, no epsilon
         return torch.optim.Adagrad(
             model.parameters(), lr=recipe.learning_rate, initial_accumulator_value=1.0, eps=0.0, fused=True
         )
@@ -82,11 +80,11 @@ def _dense_optimizer(model: BiLM, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 class _RowAdam(nn.Module):
-    """Adam by rows: each row counts its own steps, those in which it has a gradient."""
+    """Adam by rows: each row counts only the steps in which it has a gradient."""
 
     def __init__(self, parameter: Tensor) -> None:
         super().__init__()
-        self._parameter = (parameter,)  # in a tuple, so that it is not part of this module
+        self._parameter = (parameter,)  # in a tuple, so that it is not registered in this module
         self.register_buffer("mean", torch.zeros_like(parameter))
         self.register_buffer("square", torch.zeros_like(parameter))
         self.register_buffer("steps", parameter.new_zeros(len(parameter), *(1,) * (parameter.dim() - 1)))
@@ -106,7 +104,7 @@ class _RowAdam(nn.Module):
 
 
 class _RowAdagrad(nn.Module):
-    """Adagrad by rows, as TensorFlow's."""
+    """Adagrad by rows, as in TensorFlow."""
 
     def __init__(self, parameter: Tensor) -> None:
         super().__init__()

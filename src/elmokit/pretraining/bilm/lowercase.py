@@ -1,4 +1,4 @@
-"""Sentences read in lower case: a cased model then copes with text that is not."""
+"""Sentences read in lower case, so that a cased model also handles text without capitals."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ class LowerCase:
     """The types of a corpus in lower case.
 
     Attributes:
-        ids: (types,) for each type of the corpus that of its spelling in lower case. Those that the corpus
-            does not have are counted on from its last one.
+        ids: (types,) For each type of the corpus, that of its spelling in lower case. Spellings that the
+            corpus does not have get the numbers after its last type.
     """
 
     def __init__(self, corpus: PreparedCorpus) -> None:
         self._corpus = corpus
         spellings = corpus.spellings(np.arange(corpus.num_types))
-        # A given vocabulary may have a word twice, so that there are fewer spellings than types.
+        # A vocabulary given by the user may hold a word twice: then there are fewer spellings than types.
         found = {spelling: number for number, spelling in enumerate(spellings)}
         self.ids: Ids = np.arange(corpus.num_types)
         self._more: list[str] = []
@@ -31,7 +31,7 @@ class LowerCase:
                 self.ids[number] = found[lower]
 
     def spellings(self, ids: Ids) -> list[str]:
-        """The spellings of types, given their ids in rising order."""
+        """Return the spellings of types, given their ids in ascending order."""
         known = int(np.searchsorted(ids, self._corpus.num_types))
         more = (self._more[number] for number in (ids[known:] - self._corpus.num_types).tolist())
         return [*self._corpus.spellings(ids[:known]), *more]

@@ -1,4 +1,4 @@
-"""What a run leaves to read: the learning curve and the model card."""
+"""What a run leaves for people to read: the learning curve and the model card."""
 
 import math
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ from elmokit.training import Position, read_metrics
 
 @dataclass(frozen=True)
 class PerplexityChange:
-    """Perplexity of one text, before training (where the model was one already) and after."""
+    """Perplexity of a text before training (if a model was trained further) and after."""
 
     text: str
     before: Perplexity | None
@@ -43,7 +43,7 @@ def draw_curve(folder: Path, target: Path) -> None:
             axes.plot(tokens, values, style, color=colour, label=f"{direction}, {text}")
     axes.set_yscale("log")
     for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(LogFormatter(minor_thresholds=(2, 0.5)))  # 90 and not 9 × 10¹
+        set_formatter(LogFormatter(minor_thresholds=(2, 0.5)))  # 90, not 9 × 10¹
     axes.set_xlabel("million tokens")
     axes.set_ylabel("perplexity")
     axes.grid(alpha=0.3, which="both")
@@ -53,7 +53,7 @@ def draw_curve(folder: Path, target: Path) -> None:
 
 
 def _curves(records: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """What there is to draw: its name in the records, style, and label."""
+    """Return what there is to draw: its name in the records, style and label."""
     losses = sorted({name for record in records for name in record if name.endswith("_loss")})
     curves = [(name, "-", f"training text, {name.removesuffix('_loss')} softmax") for name in losses]
     if any("heldout" in record for record in records):
@@ -62,7 +62,7 @@ def _curves(records: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def _perplexity(values: dict[str, float], direction: str) -> float:
-    """Of a record of losses, or of one that has perplexities already."""
+    """Return the perplexity in a record, which holds losses or perplexities."""
     return values[direction] if "bits_per_character" in values else math.exp(values[direction])
 
 
@@ -76,7 +76,7 @@ def model_card(
     command: str,
     start: str | Path | None,
 ) -> str:
-    """The README of a trained model."""
+    """Return the README of a trained model."""
     config, counts = model.config, corpus.report
     parameters = sum(parameter.numel() for parameter in model.parameters())
     encoder = config.encoder

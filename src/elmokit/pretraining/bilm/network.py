@@ -4,8 +4,8 @@
     for each direction, on a thread of its own: gather x → LSTM layers → softmax → and all the way back
     gradients of x from both directions → back through the token encoder
 
-The directions share nothing between the two ends, so they run side by side and wait for nobody; sums are
-formed in a fixed order, so that a step gives the same numbers whenever it is run.
+The directions share nothing in between, so they run side by side without waiting. Sums are formed in a fixed
+order, so a step always gives the same numbers.
 
 Shapes: T steps, B rows, U distinct types, P projection, V words.
 """
@@ -39,7 +39,7 @@ EncoderInputs = Callable[[Ids], tuple[Tensor, ...]]
 
 
 class WindowResult(NamedTuple):
-    """Mean loss forward and backward, gradient of the softmax, and the state after the window."""
+    """Mean loss of both directions, gradient of the softmax, and the state after the window."""
 
     forward: float
     backward: float
@@ -60,14 +60,14 @@ class TrainingNetwork:
     """A biLM and its softmax in training. After `step` the biLM's parameters have their gradients.
 
     Args:
-        model: the biLM; trained in place.
-        table: the softmax; trained in place.
-        recipe: how.
-        encoder_inputs: what the model's encoder takes for type ids.
-        precision: of the products.
-        threads: to work with.
-        rows: of the batch that this process has; all when not given.
-        frozen: whether the softmax alone is trained.
+        model: The biLM; trained in place.
+        table: The softmax; trained in place.
+        recipe: How.
+        encoder_inputs: Makes the inputs of the model's encoder from type ids.
+        precision: Of the matrix products.
+        threads: To work with.
+        rows: The rows of the batch that this process has; by default all.
+        frozen: Train the softmax alone.
     """
 
     def __init__(
@@ -92,15 +92,15 @@ class TrainingNetwork:
         self._threads = threads or PairOfThreads(self._device)
 
     def step(self, window: Window, state: Sequence[LayerState], step: int) -> WindowResult:
-        """Losses and gradients of a window; those of the network go to `.grad` of its parameters.
+        """Compute losses and gradients of a window; those of the network go to `.grad` of its parameters.
 
         Args:
-            window: the text.
-            state: of the model before it.
-            step: the number of the step, from which all random numbers follow.
+            window: The text.
+            state: Of the model before it.
+            step: The number of the step, from which all random numbers follow.
         """
         inputs = self._encoder_inputs(window.types)
-        # Every other type: ids go by frequency, so that a first half would have the short words.
+        # Every other type, for equal work: ids go by frequency, so the first half would have the short words.
         halves = self._threads.map(self._encode, [[part[h::2] for part in inputs] for h in range(2)])
         x = halves[0].new_empty(len(window.types), halves[0].shape[1])  # (U, P)
         x[0::2], x[1::2] = (half.detach() for half in halves)
@@ -126,7 +126,7 @@ class TrainingNetwork:
         return encoded
 
     def _resets(self, window: Window, step: int) -> list[Tensor]:
-        """For each step of the window the rows whose state becomes zero before it."""
+        """Return, for each step of the window, the rows whose state is set to zero before it."""
         shape = (self.recipe.unroll, self.recipe.batch)
         chance = np.random.default_rng([self.recipe.seed, step]).random(shape)[:, self._rows]
         zero = window.starts & (chance < self.recipe.reset)  # (T, B)
@@ -141,7 +141,7 @@ class TrainingNetwork:
         resets: list[Tensor],
         step: int,
     ) -> _DirectionResult:
-        """Forward and back through all layers of one direction."""
+        """Run forward and backward through all layers of one direction."""
         seeds = np.random.SeedSequence([self.recipe.seed, step, direction]).generate_state(2, np.uint64)
         draws = torch.Generator().manual_seed(int(seeds[0] >> 1))  # the same in all processes
         generator = torch.Generator(self._device).manual_seed(int(seeds[1] >> 1) + self._rows.start)
@@ -170,7 +170,7 @@ class TrainingNetwork:
         return _DirectionResult(loss, grad_x, _as_weights(grads, len(weights)), found.table, ends)
 
     def _drop(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Dropout of (T, B, P); the same at all steps where the recipe is variational."""
+        """Apply dropout to (T, B, P), with one mask for all steps if the recipe is variational."""
         if not self.recipe.dropout:
             return x
         keep = 1 - self.recipe.dropout
@@ -202,7 +202,7 @@ class TrainingNetwork:
 
 
 def make_objective(recipe: Recipe, precision: Precision = "float32") -> Objective:
-    """The recipe's softmax."""
+    """Return the recipe's softmax."""
     if recipe.softmax == "full":
         return FullSoftmax(precision)
     if recipe.softmax == "adaptive":
@@ -212,7 +212,7 @@ def make_objective(recipe: Recipe, precision: Precision = "float32") -> Objectiv
 
 @torch.no_grad()
 def draw_start_values(model: BiLM, generator: torch.Generator) -> None:
-    """Start values as in bilm-tf."""
+    """Draw the initial weights as bilm-tf does."""
     encoder = model.encoder
     nn.init.uniform_(next(encoder.parameters()), -1.0, 1.0, generator=generator)
     if isinstance(encoder, CharCNN):

@@ -1,8 +1,7 @@
-"""The output layer in training: full, adaptive or sampled softmax, with gradients formed on the way.
+"""The output layer in training: full, adaptive or sampled softmax, with hand-written gradients.
 
-The loss is the last thing computed and the first that is differentiated, so both are done together, a block
-of positions at a time, in memory that stays in the cache. Gradients of the table come as rows, because a
-sampled softmax touches a tenth of them.
+Loss and gradient are computed together, one block of positions at a time, in memory that stays in the cache.
+The gradient of the table comes as rows, because a sampled softmax touches only a tenth of them.
 
 Shapes: n positions, K negatives, V words, P projection.
 """
@@ -19,13 +18,13 @@ from torch import Tensor, nn
 from elmokit.kernels import Precision, make_product
 from elmokit.model import Softmax
 
-# Scores of one block of positions, in numbers (8 MB in float32): more would leave the cache.
+# Scores of one block of positions (8 MB in float32); more would not fit the cache.
 _BLOCK_NUMBERS = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class RowGradient:
-    """Gradient of some rows of the table; a row may stand in it more than once."""
+    """Gradient of some rows of the table; a row may occur more than once."""
 
     rows: Tensor  # (r,)
     weight: Tensor  # (r, P)
@@ -42,12 +41,12 @@ class LossAndGradient:
 
 
 class SoftmaxTable(nn.Module):
-    """The parameters: a row for each word, and after them one for each cluster of an adaptive softmax.
+    """The parameters: a row for each word, then one for each cluster of an adaptive softmax.
 
     Args:
         num_words: V.
         dim: P.
-        cutoffs: where the clusters of an adaptive softmax begin; none for a flat one.
+        cutoffs: Where the clusters of an adaptive softmax begin; none for a flat one.
     """
 
     def __init__(self, num_words: int, dim: int, cutoffs: tuple[int, ...] = ()) -> None:
@@ -58,14 +57,14 @@ class SoftmaxTable(nn.Module):
 
     @property
     def clusters(self) -> list[tuple[int, int]]:
-        """The words of each cluster, from and to."""
+        """The first word of each cluster, and the one after its last."""
         return list(pairwise((*self.cutoffs, self.num_words)))
 
     def start(self, counts: np.ndarray | None, generator: torch.Generator) -> None:
-        """Draw the rows as bilm-tf does, N(0, 1/√P); biases from the words' counts, or zero.
+        """Draw the rows as bilm-tf does, N(0, 1/√P); set biases from the words' counts, or to zero.
 
-        In a short run rare words are hardly ever drawn as negatives, so nothing would push their scores down:
-        a bias of log frequency begins where training would end.
+        In a short run, rare words are hardly ever drawn as negatives, so nothing pushes their scores down. A
+        bias of log frequency starts where training would end.
         """
         nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
         nn.init.zeros_(self.bias)
@@ -80,7 +79,7 @@ class SoftmaxTable(nn.Module):
 
     @classmethod
     def of(cls, softmax: Softmax) -> "SoftmaxTable":
-        """The inverse of `export`."""
+        """Return the table of a stored softmax; the inverse of `export`."""
         table = cls(len(softmax.weight), softmax.weight.shape[1], softmax.cutoffs)
         parts = softmax.tensors()
         with torch.no_grad():
@@ -90,7 +89,7 @@ class SoftmaxTable(nn.Module):
         return table
 
     def export(self) -> Softmax:
-        """The same as the formats keep it."""
+        """Return the softmax in the form that is stored."""
         weight, bias = self.weight.detach(), self.bias.detach()
         if not self.cutoffs:
             return Softmax(weight, bias)
@@ -109,7 +108,7 @@ class Objective(Protocol):
     def __call__(
         self, table: SoftmaxTable, hidden: Tensor, targets: Tensor, scale: float, generator: torch.Generator
     ) -> LossAndGradient:
-        """(n, P) and (n,) → the loss, and gradients of `scale` × its sum."""
+        """Return the loss of (n, P) and (n,), and the gradients of `scale` × its sum."""
         ...
 
 
@@ -129,7 +128,7 @@ class FullSoftmax:
 
 
 class AdaptiveSoftmax:
-    """Frequent words and clusters first, then the words of a cluster where the target is in it.
+    """A softmax over frequent words and clusters, then one over the words of the target's cluster.
 
     Joulin et al. 2017, with rows of full width in every cluster.
     """
@@ -143,7 +142,7 @@ class AdaptiveSoftmax:
         """See `Objective`."""
         first = table.cutoffs[0]
         all_rows = torch.arange(len(table.weight), device=hidden.device)
-        # (n,), 0: in the head
+        # (n,), 0 for the head
         cluster = torch.bucketize(targets, torch.tensor(table.cutoffs, device=hidden.device), right=True)
         head = torch.cat([all_rows[:first], all_rows[table.num_words :]])
         columns = torch.where(cluster == 0, targets, first - 1 + cluster)
@@ -169,12 +168,12 @@ class AdaptiveSoftmax:
 class SampledSoftmax:
     """Each target against K words drawn once for all positions, as TensorFlow's `sampled_softmax_loss`.
 
-    Words are drawn log-uniformly by rank, without repetition; log of the expected count is subtracted from
-    every score; a drawn word that is the target of a position does not count there.
+    Words are drawn log-uniformly by rank, without repetition. The log of the expected count is subtracted
+    from every score. A drawn word that is the target of a position is ignored there.
 
     Args:
         negatives: K.
-        precision: of the products.
+        precision: Of the matrix products.
     """
 
     def __init__(self, negatives: int, precision: Precision = "float32") -> None:
@@ -207,9 +206,9 @@ class SampledSoftmax:
                 logits[hit, hits[hit]] = -torch.inf
                 logits[:, -1] = score[span]
                 torch.softmax(logits, dim=1, out=probability)  # (b, K + 1)
-                others, right = probability[:, :-1], probability[:, -1]
-                loss -= float(right.log().sum())
-                torch.sub(right, 1, out=grad_score[span])
+                others, true = probability[:, :-1], probability[:, -1]
+                loss -= float(true.log().sum())
+                torch.sub(true, 1, out=grad_score[span])
                 grad_bias += others.sum(0)
                 others = _factor(others, self._precision)
                 back(others, grad_hidden[span])
@@ -222,7 +221,7 @@ class SampledSoftmax:
 
 
 def draw_log_uniform(num_words: int, count: int, generator: torch.Generator) -> tuple[Tensor, int]:
-    """`count` distinct word ids, P(k) = log((k + 2) / (k + 1)) / log(V + 1), and how many draws it took."""
+    """Draw distinct words, P(k) = log((k + 2) / (k + 1)) / log(V + 1); return them and the number of draws."""
     if count == num_words:
         return torch.arange(num_words), 0
     seen = np.empty(0, np.int64)
@@ -232,12 +231,12 @@ def draw_log_uniform(num_words: int, count: int, generator: torch.Generator) -> 
         seen = np.concatenate([seen, more])
         words, first = np.unique(seen, return_index=True)
         if len(words) >= count:
-            taken = np.argsort(first)[:count]  # those that came first
+            taken = np.argsort(first)[:count]  # the first to be drawn
             return torch.from_numpy(words[taken]), int(first[taken[-1]]) + 1
 
 
 def log_expected_count(words: Tensor, num_words: int, tries: int) -> Tensor:
-    """Log of how often a word is expected among distinct words found in `tries` draws; 0 if all are there."""
+    """Return the log of the chance that `tries` draws contain a word; 0 if all words were taken."""
     if not tries:
         return torch.zeros(words.shape, device=words.device)
     words = words.double()
@@ -246,7 +245,7 @@ def log_expected_count(words: Tensor, num_words: int, tries: int) -> Tensor:
 
 
 def coalesce(gradients: list[RowGradient]) -> RowGradient:
-    """Every row once, in order."""
+    """Sum gradients so that every row occurs once, in ascending order."""
     rows, inverse = torch.unique(torch.cat([g.rows for g in gradients]), return_inverse=True)
     weight = gradients[0].weight.new_zeros(len(rows), gradients[0].weight.shape[1])
     weight.index_add_(0, inverse, torch.cat([g.weight for g in gradients]))
@@ -255,9 +254,9 @@ def coalesce(gradients: list[RowGradient]) -> RowGradient:
 
 
 def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Blocks of positions, each with memory for its scores and for their softmax, (b, columns) both."""
+    """Yield blocks of positions with memory for scores and probabilities, (b, columns) each."""
     most = min(len(hidden), max(16, _BLOCK_NUMBERS // columns))
-    aligned = -(-columns // 16) * 16  # rows that begin where cache lines do: a quarter faster to write
+    aligned = -(-columns // 16) * 16  # rows aligned to cache lines are written a quarter faster
     logits, probability = hidden.new_empty(2, most, aligned)[:, :, :columns]
     for start in range(0, len(hidden), most):
         span = slice(start, min(start + most, len(hidden)))
@@ -266,12 +265,12 @@ def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tenso
 
 
 def _factor(x: Tensor, precision: Precision) -> Tensor:
-    """A factor of two products, made ready once."""
+    """Convert a factor of several products once."""
     return x.bfloat16() if precision == "bfloat16" else x
 
 
 def _add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
-    """Add a · b, in the precision of a."""
+    """Add a · b to `target`, in the precision of a."""
     if a.dtype == target.dtype:
         target.addmm_(a, b)
     else:
@@ -282,7 +281,7 @@ def _add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
 def _over_rows(
     table: SoftmaxTable, rows: Tensor, hidden: Tensor, columns: Tensor, scale: float, precision: Precision
 ) -> tuple[float, Tensor, RowGradient]:
-    """A softmax over these rows of the table, where `columns` (n,) says which of them is right."""
+    """Return loss and gradients of a softmax over some rows; `columns` (n,) are the targets among them."""
     whole = len(rows) == len(table.weight)
     weight, bias = (table.weight, table.bias) if whole else (table.weight[rows], table.bias[rows])
     product, back = make_product(precision, weight, bias), make_product(precision, weight.T)
@@ -291,9 +290,9 @@ def _over_rows(
     loss = 0.0
     for span, logits, probability in _blocks(hidden, len(rows)):
         torch.softmax(product(hidden[span], logits), dim=1, out=probability)
-        right = columns[span, None]
-        loss -= float(probability.gather(1, right).log().sum())
-        probability.scatter_add_(1, right, probability.new_full(right.shape, -1.0))
+        target = columns[span, None]
+        loss -= float(probability.gather(1, target).log().sum())
+        probability.scatter_add_(1, target, probability.new_full(target.shape, -1.0))
         grad_bias += probability.sum(0)
         probability = _factor(probability, precision)
         back(probability, grad_hidden[span])

@@ -1,11 +1,11 @@
 """Windows of text: for every row the next T inputs and targets of both directions.
 
 A row is a stream of texts, each a sentence or several joined. Of `<S> a b </S>` the forward direction reads
-`<S> a b` and is to say `a b </S>`; the backward direction reads `</S> b a` and is to say `b a <S>`. Both have
-as many places, so one count of places serves both, and a window of a row holds (but for its ends) the same
-texts in both.
+`<S> a b` and predicts `a b </S>`; the backward direction reads `</S> b a` and predicts `b a <S>`. Both have
+the same number of positions ("places"), so a window of a row covers the same texts in both directions, apart
+from its ends.
 
-Everything is a function of the step number: to resume is to go on counting.
+A window follows from the number of its step alone, so resuming needs no state.
 
 Shapes: T steps, B rows, U distinct types.
 """
@@ -24,7 +24,7 @@ Ids = NDArray[np.int64]
 
 
 class TokenShard(Protocol):
-    """Sentences one after another: type ids (n,), and where each sentence starts (sentences + 1,)."""
+    """Consecutive sentences: type ids (n,), and where each sentence starts (sentences + 1,)."""
 
     @property
     def tokens(self) -> NDArray[np.int32]: ...  # noqa: D102
@@ -52,19 +52,19 @@ class Window:
 class Windows:
     """The windows of a corpus, by step.
 
-    In document order row r reads on from r/B of the way through the corpus, shifted anew in each pass; in
-    sentence order sentences are shuffled in each pass.
+    In document order, row r reads from r/B of the way through the corpus, shifted anew in each pass; in
+    sentence order, sentences are shuffled in each pass.
 
     Args:
-        shards: the corpus.
+        shards: The corpus.
         rows: B of all processes together.
         steps: T.
-        order: see above.
-        seed: of shifts and shuffles.
-        join: share of the sentences that go on in the text of the sentence before, without a boundary between
-            them; in document order alone.
-        lowercase: chance that a text is read in lower case; what is to be said stays as it is.
-        lowercase_ids: (types,) for each type that of its spelling in lower case.
+        order: See above.
+        seed: Of shifts and shuffles.
+        join: Share of sentences that continue the text of the sentence before, without a boundary between
+            them; only in document order.
+        lowercase: Chance that a text is read in lower case; the words to predict stay as they are.
+        lowercase_ids: (types,) For each type, that of its spelling in lower case.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Windows:
         self._pass = -1
 
     def __call__(self, step: int, rows: slice = slice(None)) -> Window:
-        """The window of this step, or some rows of it."""
+        """Return the window of a step, or some rows of it."""
         number, within = divmod(step, self.per_pass)
         if number != self._pass:
             self._begin(number)
@@ -117,7 +117,7 @@ class Windows:
         return Window(types, inputs.reshape(read.shape), tokens[2:], starts)
 
     def _begin(self, number: int) -> None:
-        """Make ready for a pass over the corpus."""
+        """Prepare a pass over the corpus."""
         random = np.random.default_rng([self._seed, number])
         words = np.diff(self._starts) - 2  # of each sentence
         begins = np.ones(len(words), dtype=np.int64)  # 1 for the first sentence of a text, else 0
@@ -139,7 +139,7 @@ class Windows:
         self._pass = number
 
     def _where(self, places: Ids, end: Ids) -> Ids:
-        """Where in the corpus the token of each place stands; that of a text's `end` is its `</S>`."""
+        """Return the position in the corpus of the token at each place; the `end` of a text is its `</S>`."""
         is_end = places == end
         index = np.searchsorted(self._ends, places - is_end, side="right")  # the sentence, in this pass
         sentence = index if self._permutation is None else self._permutation[index]
@@ -149,7 +149,7 @@ class Windows:
         return where
 
     def _read(self, places: Ids) -> Ids:
-        """The type ids that stand at these places of the corpus."""
+        """Return the type ids at these positions of the corpus."""
         if len(self._tokens) == 1:
             return self._tokens[0][places].astype(np.int64)
         shard = np.searchsorted(self._first_tokens, places, side="right") - 1
