@@ -143,7 +143,7 @@ def main() -> None:
             model,
         ]
         command += ["--layers", arguments.layers] if arguments.layers else []
-        process = subprocess.Popen([*command, text, folder / arguments.output])
+        process = subprocess.Popen([*command, text, "--out", folder / arguments.output])
         samples = watch(process, text, arguments.minutes)
         size = text.stat().st_size
     interrupted = 130

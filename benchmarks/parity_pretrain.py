@@ -30,7 +30,9 @@ def main() -> None:
         (folder / "text.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
         command = [sys.executable, "-c", "from elmokit.cli import main; main()", "pretrain", "text.txt"]
         command += ["--tokenizer", "whitespace", "--lines", "--recipe", "paper", "--size", arguments.size]
-        subprocess.run([*command, "--tokens", arguments.tokens, "--out", "model"], check=True, cwd=folder)
+        subprocess.run(
+            [*command, "--train-tokens", arguments.tokens, "--out", "model"], check=True, cwd=folder
+        )
         written = folder / "model" / "hdf5"
         ours = elmokit.load(folder / "model")
         with Peer("allennlp") as peer:

@@ -81,5 +81,5 @@ def test_layer_that_is_not_there(text, embedder):
 
 
 def test_standard_input_is_read_once_only(embedder):
-    with pytest.raises(ConfigError, match=r"cannot be read twice; .*--query"):
+    with pytest.raises(ConfigError, match=r"cannot be read twice; .*query=TEXT"):
         nearest_uses(embedder, "-", "bank")

@@ -21,7 +21,9 @@ def text(tmp_path):
 
 
 def test_embed(run, model, text, tmp_path):
-    done = run("embed", text, tmp_path / "v.h5", "--model", model, "--layers", "top", "--dtype", "float16")
+    done = run(
+        "embed", text, "-o", tmp_path / "v.h5", "--model", model, "--layers", "top", "--dtype", "float16"
+    )
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert f"{tmp_path}/v.h5: 60 sentences; " in done.stderr
@@ -34,7 +36,16 @@ def test_weights_apart_tokenizer_tokens_and_pooling(run, model, text, tmp_path):
     files = [model / "options.json", "--weights", model / "lm_weights.hdf5"]
     for settings in (["--tokenizer", "whitespace"], ["--tokens"]):
         done = run(
-            "embed", text, tmp_path / "v.npy", "--model", *files, *settings, "--pooling", "max", "--overwrite"
+            "embed",
+            text,
+            "-o",
+            tmp_path / "v.npy",
+            "--model",
+            *files,
+            *settings,
+            "--pooling",
+            "max",
+            "--overwrite",
         )
         assert done.exit_code == 0, done.stderr
         expected = elmokit.load(model).encode([line.split() for line in LINES], pooling="max")
@@ -42,7 +53,7 @@ def test_weights_apart_tokenizer_tokens_and_pooling(run, model, text, tmp_path):
 
 
 def test_standard_input_and_quiet(run, model, tmp_path):
-    done = run("embed", "-", tmp_path / "v.h5", "--model", model, "--quiet", input="a bank\n\n")
+    done = run("embed", "-", "-o", tmp_path / "v.h5", "--model", model, "--quiet", input="a bank\n\n")
     assert (done.exit_code, done.output) == (0, "")
     with h5py.File(tmp_path / "v.h5") as file:
         assert file["0"].shape == (3, 2, 6)
@@ -52,29 +63,29 @@ def test_standard_input_and_quiet(run, model, tmp_path):
 def test_existing_output(run, model, text, tmp_path):
     target = tmp_path / "v.h5"
     target.write_text("precious")
-    refused = run("embed", text, target, "--model", model)
+    refused = run("embed", text, "-o", target, "--model", model)
     assert refused.exit_code == 1
     assert "exists already" in refused.stderr
-    assert "overwrite" in refused.stderr
-    resumed = run("embed", text, target, "--model", model, "--resume")
+    assert "--overwrite" in refused.stderr
+    resumed = run("embed", text, "-o", target, "--model", model, "--resume")
     assert resumed.exit_code == 0
-    assert "nothing was done. (It was not compared with this text and model" in resumed.stderr
+    assert "is complete: nothing to resume" in resumed.stderr
     assert target.read_text() == "precious"
-    assert run("embed", text, target, "--model", model, "--overwrite").exit_code == 0
+    assert run("embed", text, "-o", target, "--model", model, "--overwrite").exit_code == 0
 
 
 def test_unknown_ending_and_device(run, model, text, tmp_path):
-    refused = run("embed", text, tmp_path / "v.txt", "--model", model)
+    refused = run("embed", text, "-o", tmp_path / "v.txt", "--model", model)
     assert refused.exit_code == 1
     assert "use one of .h5, .hdf5, .npz, .parquet, .arrow, .npy" in refused.stderr
-    refused = run("embed", text, tmp_path / "v.h5", "--model", model, "--device", "abacus")
+    refused = run("embed", text, "-o", tmp_path / "v.h5", "--model", model, "--device", "abacus")
     assert "device 'abacus' cannot be used here" in refused.stderr
 
 
 def test_language_without_split_is_misuse(run, model, text, tmp_path):
-    refused = run("embed", text, tmp_path / "v.h5", "--model", model, "--language", "en")
+    refused = run("embed", text, "-o", tmp_path / "v.h5", "--model", model, "--language", "en")
     assert refused.exit_code == 2
-    assert "--language is for --split" in refused.stderr
+    assert "--language has no effect without --split" in refused.stderr
 
 
 def test_ctrl_c_is_exit_130_and_says_how_to_go_on(run, model, text, tmp_path, monkeypatch):
@@ -88,11 +99,11 @@ def test_ctrl_c_is_exit_130_and_says_how_to_go_on(run, model, text, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(Embedder, "stream", stream)
-        stopped = run("embed", text, tmp_path / "v.h5", "--model", model)
+        stopped = run("embed", text, "-o", tmp_path / "v.h5", "--model", model)
     assert stopped.exit_code == 130
     assert "elmokit: interrupted; 5 sentences are kept in" in stopped.stderr
-    assert "resume" in stopped.stderr
-    resumed = run("embed", text, tmp_path / "v.h5", "--model", model, "--resume")
+    assert "--resume" in stopped.stderr
+    resumed = run("embed", text, "-o", tmp_path / "v.h5", "--model", model, "--resume")
     assert "60 sentences, 5 of them before" in resumed.stderr
 
 
@@ -129,14 +140,14 @@ main(sys.argv[3:])
 def test_killed_and_resumed_is_the_same_file(run, model, text, tmp_path, function, calls):
     settings = ["--model", str(model)]
     whole, target = tmp_path / "whole.h5", tmp_path / "v.h5"
-    assert run("embed", text, whole, *settings).exit_code == 0
-    command = [sys.executable, "-c", _KILLED, function, str(calls), "embed", text, target, *settings]
+    assert run("embed", text, "-o", whole, *settings).exit_code == 0
+    command = [sys.executable, "-c", _KILLED, function, str(calls), "embed", text, "-o", target, *settings]
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # more would fight for the cores with other tests
     killed = subprocess.run(command, check=False, capture_output=True, env=one_thread)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert len(list((tmp_path / "v.h5.part").glob("0*.jsonl"))) > 3
-    assert run("embed", text, target, *settings).exit_code == 1
-    resumed = run("embed", text, target, *settings, "--resume")
+    assert run("embed", text, "-o", target, *settings).exit_code == 1
+    resumed = run("embed", text, "-o", target, *settings, "--resume")
     assert resumed.exit_code == 0, resumed.stderr
     assert " of them before" in resumed.stderr
     assert not (tmp_path / "v.h5.part").exists()

@@ -17,7 +17,7 @@ def text(tmp_path):
 
 
 def test_perplexity(run, model, text):
-    shown = run("perplexity", model, text, "--tokens")
+    shown = run("perplexity", "-m", model, text, "--tokens")
     assert shown.exit_code == 0
     assert [line.split()[0] for line in shown.stdout.splitlines()] == [
         "forward",
@@ -33,7 +33,7 @@ def test_perplexity(run, model, text):
 
 def test_perplexity_for_machines(run, model, text, tmp_path):
     scores = tmp_path / "scores.tsv"
-    shown = run("perplexity", model, text, "--tokenizer", "rules:en", "--json", "--sentences", scores)
+    shown = run("perplexity", "-m", model, text, "--tokenizer", "rules:en", "--json", "--sentences", scores)
     found = json.loads(shown.stdout)
     assert (found["sentences"], found["words"], found["tokens"], found["oov_rate"]) == (2, 5, 7, 0.2)
     assert 1 < found["forward"] < 100
@@ -45,31 +45,44 @@ def test_scores_replace_a_file_only_when_they_are_whole(run, model, text, tmp_pa
     scores.write_text("precious")
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"The cat\n\xff\n")
-    assert run("perplexity", model, bad, "--sentences", scores).exit_code == 1
+    assert run("perplexity", "-m", model, bad, "--sentences", scores).exit_code == 1
     assert scores.read_text() == "precious"
     before = text.read_bytes()
-    refused = run("perplexity", model, text, "--sentences", text)
+    refused = run("perplexity", "-m", model, text, "--sentences", text)
     assert refused.exit_code == 1
     assert "is the text itself" in refused.stderr
     assert text.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "scores.tsv", "text.txt"]
     link = tmp_path / "link.tsv"
     link.symlink_to(scores)
-    assert run("perplexity", model, text, "--sentences", link).exit_code == 0
+    assert run("perplexity", "-m", model, text, "--sentences", link).exit_code == 0
     assert link.is_symlink()
     assert scores.read_text().startswith("sentence\t")
-    assert run("perplexity", model, text, "--sentences", tmp_path).exit_code == 1  # a folder
-    assert run("perplexity", model, text, "--sentences", os.devnull).exit_code == 0
+    assert run("perplexity", "-m", model, text, "--sentences", tmp_path).exit_code == 1  # a folder
+    assert run("perplexity", "-m", model, text, "--sentences", os.devnull).exit_code == 0
     assert not Path(os.devnull).is_file()
 
 
 def test_perplexity_of_standard_input_that_is_split(run, model):
-    arguments = ("perplexity", model, "-", "--split", "--language", "en", "--tokenizer", "rules:en", "--json")
+    arguments = (
+        "perplexity",
+        "-m",
+        model,
+        "-",
+        "--split",
+        "--language",
+        "en",
+        "--tokenizer",
+        "rules:en",
+        "--json",
+    )
     assert json.loads(run(*arguments, input="The cat sat. The bank\nis closed.").stdout)["sentences"] == 2
 
 
 def test_score_shows_each_word_and_marks(run, model):
-    shown = run("score", "the zebra sat", "--model", model, "--mark", "1", "--tokenizer", "rules:en").stdout
+    shown = run(
+        "score", "-t", "the zebra sat", "--model", model, "--mark", "1", "--tokenizer", "rules:en"
+    ).stdout
     assert shown.count("*") == 1
     (zebra,) = (line for line in shown.splitlines() if "zebra" in line)
     assert "?" in zebra
@@ -79,13 +92,15 @@ def test_score_shows_each_word_and_marks(run, model):
 
 def test_score_of_a_long_sentence(run, model):
     found = json.loads(
-        run("score", "cat " * 100, "--model", model, "--tokenizer", "rules:en", "--json").stdout
+        run("score", "-t", "cat " * 100, "--model", model, "--tokenizer", "rules:en", "--json").stdout
     )
     assert len(found["tokens"]) == 100
 
 
 def test_score_of_a_file_that_is_not_there(run, model):
-    assert "no file is named nowhere.txt" in run("score", "nowhere.txt", "--model", model).stderr
+    refused = run("score", "nowhere.txt", "--model", model)
+    assert refused.exit_code == 1
+    assert "nowhere.txt does not exist, expected a text file; check the path, or pass text" in refused.stderr
 
 
 def test_score_of_a_file_is_a_line_a_sentence(run, model, text):
@@ -101,12 +116,12 @@ def test_score_for_machines(run, model, text):
 
 
 def test_fill(run, model):
-    arguments = ("fill", "the [MASK] sat [MASK]", "--model", model, "--tokens", "--top", "2")
+    arguments = ("fill", "-t", "the [MASK] sat [MASK]", "--model", model, "--tokens", "--top", "2")
     shown = run(*arguments).stdout
     assert "[MASK] 1" in shown
     assert "[MASK] 2" in shown
     assert "from the right" in shown
-    gaps = json.loads(run(*arguments, "--json").stdout)
+    gaps = json.loads(run(*arguments, "--json").stdout)["gaps"]
     assert [len(gap) for gap in gaps] == [2, 2]
     assert gaps[0][0]["word"] in shown
 
@@ -118,18 +133,18 @@ def test_generate(run, model):
     assert all(line.startswith("the cat") for line in shown.splitlines())
     assert run(*arguments, "--seed", "7").stdout == shown
     lists = [json.loads(line) for line in run(*arguments, "--seed", "7", "--json").stdout.splitlines()]
-    assert [" ".join(tokens) for tokens in lists] == shown.splitlines()
+    assert [" ".join(found["tokens"]) for found in lists] == shown.splitlines()
     assert run("generate", "--model", model, "--temperature", "0").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["fill", "no gap", "--tokens"], 1, "expected [MASK] in the sentence, found none: 'no gap'"),
+        (["fill", "-t", "no gap", "--tokens"], 1, "expected [MASK] in the sentence, found none: 'no gap'"),
         (["generate", "--top-p", "0"], 2, "is not in the range 0<x<=1"),
         (["generate", "--temperature", "-1"], 2, "is not in the range x>=0"),
         (["generate", "--seed", "9" * 20], 2, "is not in the range 0<=x<="),
-        (["score", "the", "--tokenizer", "rulse"], 1, "did you mean 'rules'?"),
+        (["score", "-t", "the", "--tokenizer", "rulse"], 1, "did you mean 'rules'?"),
     ],
 )
 def test_what_is_refused(run, model, arguments, code, message):
@@ -145,14 +160,14 @@ def test_texts_that_cannot_be(run, model, tmp_path):
         ([tmp_path / "empty.txt"], "the text has no words"),
         ([tmp_path / "missing.txt"], "does not exist, expected a text file"),
     ]:
-        refused = run("perplexity", model, *arguments)
+        refused = run("perplexity", "-m", model, *arguments)
         assert refused.exit_code == 1
         assert message in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
-    assert run("perplexity", model, tmp_path / "empty.txt", "--language", "en").exit_code == 2
+    assert run("perplexity", "-m", model, tmp_path / "empty.txt", "--language", "en").exit_code == 2
 
 
-@pytest.mark.parametrize("command", [["score", "a"], ["fill", "[MASK]"], ["generate"]])
+@pytest.mark.parametrize("command", [["score", "-t", "a"], ["fill", "-t", "[MASK]"], ["generate"]])
 def test_a_model_without_softmax(run, tmp_path, command):
     refused = run(*command, "--model", write_folder(tmp_path / "bare"))
     assert refused.exit_code == 1

@@ -11,17 +11,19 @@ def text(tmp_path):
 
 
 def test_lines_show_cosine_number_and_sentence(run, model, text):
-    shown = run("neighbours", model, text, "bank", "-k", "1").stdout.splitlines()
+    shown = run("neighbours", "bank", text, "-m", model, "-k", "1").stdout.splitlines()
     assert shown[0] == " 1.000       1  A bank by the river."
     assert len(shown) == 2
 
 
 def test_the_word_is_highlighted_on_a_terminal(run, model, text):
-    assert "A \x1b[32m\x1b[1mbank\x1b[0m by" in run("neighbours", model, text, "bank", color=True).stdout
+    assert (
+        "A \x1b[32m\x1b[1mbank\x1b[0m by" in run("neighbours", "bank", text, "-m", model, color=True).stdout
+    )
 
 
 def test_json_query_and_layer(run, model, text):
-    shown = run("neighbours", model, text, "bank", "--query", "a bank", "--layer", "0", "--json").stdout
+    shown = run("neighbours", "bank", text, "-m", model, "--query", "a bank", "--layer", "0", "--json").stdout
     uses = [json.loads(line) for line in shown.splitlines()]
     assert uses[0]["text"] == "a bank"
     # The token layer does not know the context.
@@ -29,16 +31,19 @@ def test_json_query_and_layer(run, model, text):
 
 
 def test_any_word(run, model, text):
-    assert len(run("neighbours", model, text, "bank", "--any", "-k", "50").stdout.splitlines()) == 1 + 6 + 5
+    assert (
+        len(run("neighbours", "bank", text, "-m", model, "--any", "-k", "50").stdout.splitlines())
+        == 1 + 6 + 5
+    )
 
 
 def test_a_text_without_the_word(run, model, tmp_path):
     (tmp_path / "other.txt").write_text("nothing of the kind\n")
-    shown = run("neighbours", model, tmp_path / "other.txt", "play", "--query", "a play")
-    assert "other.txt has no use of 'play' to compare with" in shown.stderr
+    shown = run("neighbours", "play", tmp_path / "other.txt", "-m", model, "--query", "a play")
+    assert "the text has no other use of 'play' to compare with" in shown.stderr
 
 
 def test_word_that_is_not_there(run, model, text):
-    refused = run("neighbours", model, text, "play")
+    refused = run("neighbours", "play", text, "-m", model)
     assert refused.exit_code == 1
     assert "has no token 'play'" in refused.stderr

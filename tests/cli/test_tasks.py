@@ -60,32 +60,33 @@ def test_train(trained):
 
 def test_predict_streams_lines_of_json(run, trained):
     out, _ = trained
-    shown = run("predict", out, input="Ada saw New York\n\nAlan left\n")
+    shown = run("predict", "-m", out, "--json", input="Ada saw New York\n\nAlan left\n")
     lines = [json.loads(line) for line in shown.stdout.splitlines()]
     assert [line["text"] for line in lines] == ["Ada saw New York", "", "Alan left"]
     assert [(span["label"], span["text"], span["start"]) for span in lines[0]["spans"]] == [
         ("PER", "Ada", 0),
         ("LOC", "New York", 8),
     ]
-    assert run("predict", out, "--tokens", input="Ada saw\n").exit_code == 0
+    assert run("predict", "-m", out, "--tokens", input="Ada saw\n").exit_code == 0
 
 
 def test_evaluate(run, trained, data, tmp_path):
     out, _ = trained
-    shown = run("evaluate", out, data / "dev.txt", "--errors", tmp_path / "errors.tsv")
+    shown = run("evaluate", data / "dev.txt", "-m", out, "--errors", tmp_path / "errors.tsv")
     assert shown.stdout.splitlines()[0].startswith("f1               100.00   95 % within")
     assert (tmp_path / "errors.tsv").read_text().startswith("where\ttext")
     assert (
-        json.loads(run("evaluate", out, data / "dev.txt", "--json", "--strict").stdout)["values"]["f1"] == 1.0
+        json.loads(run("evaluate", data / "dev.txt", "-m", out, "--json", "--strict").stdout)["values"]["f1"]
+        == 1.0
     )
 
 
 def test_evaluate_with_a_label_that_is_new(run, trained, tmp_path):
     (tmp_path / "new.txt").write_text("Ada\tB-HERO\n")
-    refused = run("evaluate", trained[0], tmp_path / "new.txt")
+    refused = run("evaluate", tmp_path / "new.txt", "-m", trained[0])
     assert refused.exit_code == 1
     assert "new.txt, line 1: label 'HERO' does not occur in the training data" in refused.stderr
-    assert run("evaluate", trained[0], tmp_path / "new.txt", "--allow-unseen").exit_code == 0
+    assert run("evaluate", tmp_path / "new.txt", "-m", trained[0], "--allow-unseen").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_evaluate_with_a_label_that_is_new(run, trained, tmp_path):
         ),
         (["train", "tagger", "DATA", "--encoder", "nowhere", "--out", "new"], 1, "nowhere"),
         (["train", "classifier", "DATA", "--encoder", "chars", "--out", "new"], 1, "--format"),
-        (["predict", "DATA"], 1, "config.json"),
+        (["predict", "-m", "DATA", "-t", "Ada"], 1, "config.json"),
     ],
 )
 def test_what_is_refused(run, trained, data, tmp_path, monkeypatch, arguments, code, message):
@@ -120,7 +121,7 @@ def test_compare(run, data, tmp_path):
     vectors = tmp_path / "v.txt"
     vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 1\n")
     arguments = (
-        "compare", data, "--task", "tagger", "--encoders", f"chars,glove:{vectors}", "--seeds", "1",
+        "compare", "tagger", data, "--encoders", f"chars,glove:{vectors}", "--seeds", "1",
         "--out", tmp_path / "out", "--set", "training.epochs=1",
     )  # fmt: skip
     shown = run(*arguments)
@@ -131,12 +132,11 @@ def test_compare(run, data, tmp_path):
     assert second.startswith("| glove:v.txt | ")
     assert (tmp_path / "out" / "comparison.md").read_text() == shown.stdout
     assert run(*arguments).exit_code == 1  # not empty
-    refused = run(
-        "compare", data, "--task", "tagger", "--encoders", "chars,glove:nowhere", "--out", tmp_path / "new"
-    )
+    refused = run("compare", "tagger", data, "--encoders", "chars,glove:nowhere", "--out", tmp_path / "new")
     assert (refused.exit_code, "nowhere" in refused.stderr) == (1, True)
     assert not (tmp_path / "new").exists()  # it is told before anything is trained
-    again = json.loads(run(*arguments, "--resume", "--json").stdout)  # nothing is run again
+    lines = run(*arguments, "--resume", "--json").stdout.splitlines()  # nothing is run again
+    again = [json.loads(line) for line in lines]
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
     other = tmp_path / "elsewhere" / "v.txt"  # of the same name, with a run of its own
@@ -176,8 +176,8 @@ def test_compare_leaves_no_process_behind(data, tmp_path, end):
     pipe = tmp_path / "dev.txt"  # which the process that trains reads, not its parent
     os.mkfifo(pipe)
     command = [
-        sys.executable, "-c", "from elmokit.cli import main; main()", "compare", data, "--dev", pipe,
-        "--task", "tagger", "--encoders", "chars", "--out", tmp_path / "out",
+        sys.executable, "-c", "from elmokit.cli import main; main()", "compare", "tagger", data,
+        "--dev", pipe, "--encoders", "chars", "--out", tmp_path / "out",
     ]  # fmt: skip
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as parent:
         with _open_once_read(pipe, parent) as dev:

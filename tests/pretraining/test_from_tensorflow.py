@@ -25,8 +25,17 @@ def test_a_checkpoint_of_bilm_tf_is_trained_further(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("\n".join([" ".join(words)] * 60), encoding="utf-8")
     command = ["pretrain", str(text), "--tokenizer", "whitespace", "--lines", "--heldout-share", "0"]
-    command += ["--from", str(begun), "--out", str(tmp_path / "model"), "--tokens", "400", "--batch", "4"]
-    result = CliRunner().invoke(main, [*command, "--unroll", "5"])
+    command += [
+        "--from",
+        str(begun),
+        "--out",
+        str(tmp_path / "model"),
+        "--train-tokens",
+        "400",
+        "--batch",
+        "4",
+    ]
+    result = CliRunner().invoke(main, [*command, "--batch", "4", "--unroll", "5"])
     assert result.exit_code == 0, result.output
     after = LanguageModel.load(tmp_path / "model")
     assert after.vocabulary.tokens == load_model(begun).vocabulary.tokens

@@ -57,7 +57,7 @@ def invoke(*arguments):
 
 
 def test_text_becomes_a_model(text):
-    result = invoke(*command(text, "--tokens", "800"))
+    result = invoke(*command(text, "--train-tokens", "800"))
     assert result.exit_code == 0, result.output
     out = text / "model"
     elmo = elmokit.load(out)
@@ -75,24 +75,24 @@ def test_text_becomes_a_model(text):
 
 
 def test_no_table_of_perplexities_where_nothing_was_held_out(text):
-    given = command(text, "--tokens", "200")
+    given = command(text, "--train-tokens", "200")
     place = given.index("--heldout")
     result = invoke(*given[:place], *given[place + 2 :])  # a text of one document
     assert result.exit_code == 0, result.output
-    assert "elmokit.load" in result.output
+    assert "try elmokit fill -m" in result.output
     assert "backward" not in result.output
 
 
 def test_a_model_of_words_without_characters(text):
     settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = {}\n"
     (text / "words.toml").write_text(settings.format(99), encoding="utf-8")
-    refused = invoke(*command(text, "--tokens", "400", recipe="words.toml"))
+    refused = invoke(*command(text, "--train-tokens", "400", recipe="words.toml"))
     assert refused.exit_code == 1
     assert "the recipe's encoder has num_words = 99, the vocabulary has 17; set num_words = 17" in (
         " ".join(refused.output.split())
     )
     (text / "words.toml").write_text(settings.format(17), encoding="utf-8")
-    result = invoke(*command(text, "--tokens", "400", recipe="words.toml", out="words"), "--hdf5")
+    result = invoke(*command(text, "--train-tokens", "400", recipe="words.toml", out="words"), "--hdf5")
     assert result.exit_code == 0, result.output
     for folder in (text / "words", text / "words" / "hdf5"):
         elmo = elmokit.load(folder, tokenizer="rules:en")
@@ -103,30 +103,30 @@ def test_a_model_of_words_without_characters(text):
 
 
 def test_a_second_run_needs_resume_and_a_finished_one_stays(text):
-    invoke(*command(text, "--tokens", "200"))
-    again = invoke(*command(text, "--tokens", "200"))
+    invoke(*command(text, "--train-tokens", "200"))
+    again = invoke(*command(text, "--train-tokens", "200"))
     assert again.exit_code == 1
     assert "holds a model or a run already; continue it with" in again.output
     weights = (text / "model" / "model.safetensors").read_bytes()
-    assert invoke(*command(text, "--tokens", "200", "--resume")).exit_code == 0
+    assert invoke(*command(text, "--train-tokens", "200", "--resume")).exit_code == 0
     assert (text / "model" / "model.safetensors").read_bytes() == weights
-    nothing = invoke(*command(text, "--tokens", "200", "--resume", out="other"))
+    nothing = invoke(*command(text, "--train-tokens", "200", "--resume", out="other"))
     assert "holds no run to resume" in nothing.output
 
 
 def test_a_model_without_its_run_is_not_trained_over(text):
-    invoke(*command(text, "--tokens", "200"))
+    invoke(*command(text, "--train-tokens", "200"))
     shutil.rmtree(text / "model" / "training")
     weights = (text / "model" / "model.safetensors").read_bytes()
-    result = invoke(*command(text, "--tokens", "200", "--resume"))
+    result = invoke(*command(text, "--train-tokens", "200", "--resume"))
     assert result.exit_code == 1
     assert "no longer the run that made it; to train it further" in " ".join(result.output.split())
     assert (text / "model" / "model.safetensors").read_bytes() == weights
 
 
 def test_a_longer_budget_goes_on(text):
-    invoke(*command(text, "--tokens", "200"))
-    assert invoke(*command(text, "--tokens", "400", "--resume")).exit_code == 0
+    invoke(*command(text, "--train-tokens", "200"))
+    assert invoke(*command(text, "--train-tokens", "400", "--resume")).exit_code == 0
     assert [record["step"] for record in read_metrics(text / "model" / "training")] == [10, 20]
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_saves_and_resume_goes_on(text):
             return compute(self, step)
         BiLMJob.compute = interrupted
         from elmokit.cli import main
-        main({command(text, "--tokens", "400")!r})
+        main({command(text, "--train-tokens", "400")!r})
     """
     stopped = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
@@ -150,8 +150,8 @@ def test_ctrl_c_saves_and_resume_goes_on(text):
     assert "stopping after this step" in stopped.stderr
     assert "keeps what was learnt" in stopped.stderr
     assert not (text / "model" / "config.json").exists()
-    assert invoke(*command(text, "--tokens", "400", "--resume")).exit_code == 0
-    whole = invoke(*command(text, "--tokens", "400", out="whole"))
+    assert invoke(*command(text, "--train-tokens", "400", "--resume")).exit_code == 0
+    whole = invoke(*command(text, "--train-tokens", "400", out="whole"))
     assert whole.exit_code == 0
     read = [(text / name / "model.safetensors").read_bytes() for name in ("model", "whole")]
     assert read[0] == read[1]
@@ -161,7 +161,7 @@ def test_ctrl_c_saves_and_resume_goes_on(text):
 def test_other_softmaxes_train_and_are_kept(text, softmax):
     recipe = f'softmax = "{softmax}"\ncutoffs = [5, 10]\n{RECIPE}'
     (text / "recipe.toml").write_text(recipe, encoding="utf-8")
-    assert invoke(*command(text, "--tokens", "800")).exit_code == 0
+    assert invoke(*command(text, "--train-tokens", "800")).exit_code == 0
     before, after = (
         read_metrics(text / "model" / "training")[i][f"{softmax}_loss"]["forward"] for i in (0, -1)
     )
@@ -173,7 +173,7 @@ def test_other_softmaxes_train_and_are_kept(text, softmax):
 def test_the_paper_recipe_writes_what_the_originals_read(text):
     settings = 'base = "paper"\n' + RECIPE.replace("learning_rate = 0.01\n", "")
     (text / "paper.toml").write_text(settings, encoding="utf-8")
-    result = invoke(*command(text, "--tokens", "400", "--hdf5", recipe="paper.toml"))
+    result = invoke(*command(text, "--train-tokens", "400", "--hdf5", recipe="paper.toml"))
     assert result.exit_code == 0, result.output
     ours, theirs = (
         elmokit.load(text / "model" / name).embed([["the", "cat"]])[0].layers for name in (".", "hdf5")
@@ -183,7 +183,7 @@ def test_the_paper_recipe_writes_what_the_originals_read(text):
 
 
 def test_adaptation_goes_on_from_a_model_and_shows_both_domains(text):
-    invoke(*command(text, "--tokens", "800"))
+    invoke(*command(text, "--train-tokens", "800"))
     other = text / "other"
     other.mkdir()
     lines = ["a young bank knows the green dog ." for _ in range(80)]
@@ -191,7 +191,7 @@ def test_adaptation_goes_on_from_a_model_and_shows_both_domains(text):
     (other / "heldout.txt").write_text("\n".join(lines[:5]), encoding="utf-8")
     (other / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     given = command(
-        other, "--tokens", "800", "--from", str(text / "model"), "--old-text", str(text / "heldout.txt")
+        other, "--train-tokens", "800", "--from", str(text / "model"), "--old-text", str(text / "heldout.txt")
     )
     given = [word for word in given if word not in ("--min-count", "1", "--workers")]
     result = invoke(*given)
@@ -208,18 +208,18 @@ def test_adaptation_goes_on_from_a_model_and_shows_both_domains(text):
 
 
 def test_a_model_without_softmax_gets_one_first(text):
-    invoke(*command(text, "--tokens", "400"))
+    invoke(*command(text, "--train-tokens", "400"))
     published = text / "published"
-    assert invoke("convert", str(text / "model"), str(published), "--format", "hdf5").exit_code == 0
+    assert invoke("convert", str(text / "model"), "-o", str(published), "--format", "hdf5").exit_code == 0
     (published / "softmax_weights.hdf5").unlink()
     (published / "vocab.txt").unlink()
-    result = invoke(*command(text, "--tokens", "600", "--from", str(published), out="adapted"))
+    result = invoke(*command(text, "--train-tokens", "600", "--from", str(published), out="adapted"))
     assert result.exit_code == 0, result.output
     assert "has no softmax: one is fitted first" in result.output
     adapted = LanguageModel.load(text / "adapted").perplexity(sentences(15, seed=1))
     assert adapted.mean < 20
     fitted = read_metrics(text / "adapted" / "training" / "softmax")
-    more = command(text, "--tokens", "1200", "--from", str(published), "--resume", out="adapted")
+    more = command(text, "--train-tokens", "1200", "--from", str(published), "--resume", out="adapted")
     assert invoke(*more).exit_code == 0
     assert read_metrics(text / "adapted" / "training" / "softmax") == fitted  # not again
 
@@ -228,10 +228,10 @@ def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    invoke(*command(text, "--tokens", "400"))
-    assert invoke("convert", str(text / "model"), str(text / "hdf5"), "--format", "hdf5").exit_code == 0
+    invoke(*command(text, "--train-tokens", "400"))
+    assert invoke("convert", str(text / "model"), "-o", str(text / "hdf5"), "--format", "hdf5").exit_code == 0
     (text / "hdf5" / "softmax_weights.hdf5").unlink()
-    given = command(text, "--tokens", "600", "--from", str(text / "hdf5"), out="adapted")
+    given = command(text, "--train-tokens", "600", "--from", str(text / "hdf5"), out="adapted")
     nowhere = invoke(*given, "--old-text", "nowhere.txt")
     assert nowhere.exit_code == 1
     assert "nowhere.txt is not a file" in nowhere.output
@@ -250,12 +250,12 @@ def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
 def test_words_keep_their_vectors_where_the_softmax_is_new(text):
     settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = 17\n"
     (text / "words.toml").write_text(settings, encoding="utf-8")
-    assert invoke(*command(text, "--tokens", "400", recipe="words.toml"), "--hdf5").exit_code == 0
+    assert invoke(*command(text, "--train-tokens", "400", recipe="words.toml"), "--hdf5").exit_code == 0
     published = text / "model" / "hdf5"
     (published / "softmax_weights.hdf5").unlink()
     lines = ["zebra zebra the cat sees zebra ."] * 80
     (text / "text.txt").write_text("\n".join(lines), encoding="utf-8")
-    given = command(text, "--tokens", "400", "--from", str(published), out="adapted")
+    given = command(text, "--train-tokens", "400", "--from", str(published), out="adapted")
     given = [word for word in given if word not in ("--min-count", "1", "--workers")]
     result = invoke(*given)
     assert result.exit_code == 0, result.output
@@ -270,8 +270,8 @@ def test_words_keep_their_vectors_where_the_softmax_is_new(text):
 def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
     lines = [line.capitalize() for line in sentences(120)]
     (text / "text.txt").write_text("\n".join(lines), encoding="utf-8")
-    assert invoke(*command(text, "--tokens", "200", "--lowercase")).exit_code == 0
-    given = command(text, "--tokens", "200", "--from", str(text / "model"), out="further")
+    assert invoke(*command(text, "--train-tokens", "200", "--lowercase")).exit_code == 0
+    given = command(text, "--train-tokens", "200", "--from", str(text / "model"), out="further")
     left_out = ("--min-count", "1", "--workers")
     result = invoke(*(word for word in given if word not in left_out))
     assert result.exit_code == 0, result.output
@@ -320,7 +320,7 @@ def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
 )
 def test_what_is_wrong_is_said(text, change, message):
     change(text)
-    result = invoke(*command(text, "--tokens", "200"))
+    result = invoke(*command(text, "--train-tokens", "200"))
     assert result.exit_code == 1
     assert message in result.output
     assert not (text / "model" / "config.json").exists()
@@ -329,7 +329,9 @@ def test_what_is_wrong_is_said(text, change, message):
 def test_a_vocabulary_needs_its_specials(text):
     (text / "vocab.txt").write_text("the\ncat\n", encoding="utf-8")
     given = [
-        word for word in command(text, "--tokens", "200") if word not in ("--min-count", "1", "--workers")
+        word
+        for word in command(text, "--train-tokens", "200")
+        if word not in ("--min-count", "1", "--workers")
     ]
     result = invoke(*given, "--vocabulary", str(text / "vocab.txt"))
     assert result.exit_code == 1
@@ -337,18 +339,18 @@ def test_a_vocabulary_needs_its_specials(text):
 
 
 def test_resume_with_other_settings_names_them(text):
-    invoke(*command(text, "--tokens", "200"))
-    result = invoke(*command(text, "--tokens", "400", "--resume", "--dropout", "0.4"))
+    invoke(*command(text, "--train-tokens", "200"))
+    result = invoke(*command(text, "--train-tokens", "400", "--resume", "--dropout", "0.4"))
     assert result.exit_code == 1
     assert "dropout is 0.4, was 0.1" in result.output
 
 
 def test_two_processes_train_as_one(text):
     (text / "recipe.toml").write_text("dropout = 0.0\n" + RECIPE, encoding="utf-8")
-    assert invoke(*command(text, "--tokens", "400", out="one")).exit_code == 0
+    assert invoke(*command(text, "--train-tokens", "400", out="one")).exit_code == 0
     script = text / "two.py"
     script.write_text(
-        f"from elmokit.cli import main\nmain({command(text, '--tokens', '400', out='two')!r})\n"
+        f"from elmokit.cli import main\nmain({command(text, '--train-tokens', '400', out='two')!r})\n"
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -371,11 +373,13 @@ def test_a_prepared_corpus_is_taken_as_it_is(text):
         *("prepare", str(text / "text.txt"), "--language", "en", "--lines", "--out", str(text / "corpus"))
     )
     assert prepared.exit_code == 0, prepared.output
-    given = ["pretrain", str(text / "corpus"), "--recipe", str(text / "recipe.toml"), "--tokens", "200"]
+    given = ["pretrain", str(text / "corpus"), "--recipe", str(text / "recipe.toml"), "--train-tokens", "200"]
     assert invoke(*given, "--out", str(text / "model"), "--quiet").exit_code == 0
     refused = invoke(*given, "--out", str(text / "other"), "--lowercase", "--heldout-share", "0")
-    assert refused.exit_code == 2
-    assert "is prepared already; leave out --lowercase, --heldout-share" in " ".join(refused.output.split())
+    assert refused.exit_code == 1
+    assert "is prepared already; leave out --lowercase, --heldout-share 0.0, or" in " ".join(
+        refused.output.split()
+    )
     assert len(elmokit.load(text / "model").bundle.vocabulary) == len(
         PreparedCorpus(text / "corpus").vocabulary
     )

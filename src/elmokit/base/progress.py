@@ -1,7 +1,7 @@
 """Show how far long work has come, on standard error and only if that is a terminal."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -66,13 +66,13 @@ def progress_display(*, shown: bool) -> Iterator[StartStep]:
 
 
 @contextmanager
-def text_progress(source: str | Path, *, shown: bool) -> Iterator[Advance]:
-    """Show how far a text file has been read, and the speed.
+def text_progress(source: str | Path | Sequence[str], *, shown: bool) -> Iterator[Advance]:
+    """Show how far a text file (or "-", or a list of lines) has been read, and the speed.
 
     Yields:
         `advance(text, num_tokens)`, to be called for each line or sentence that is done.
     """
-    path = Path(source)
+    path = Path(source) if isinstance(source, str | Path) else Path("-")
     known = path.is_file() and path.suffix not in _COMPRESSED
     began = time.monotonic()
     tokens = 0

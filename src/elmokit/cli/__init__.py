@@ -1,8 +1,11 @@
 """The command line: one module for each command, which parses, calls one public function and prints.
 
-Only click is imported up front; torch and the rest come in with the command that needs them.
+Only click is imported up front; torch and the rest are imported by the command that needs them.
 """
 
+import ast
+import re
+import shlex
 from typing import Any
 
 import click
@@ -24,47 +27,79 @@ from elmokit.cli.score import score
 from elmokit.cli.train import train
 from elmokit.errors import ElmoError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+JOBS = {
+    "Embed": (embed, neighbours),
+    "Language model": (perplexity, score, fill, generate),
+    "Pretrain": (prepare, pretrain),
+    "Tasks": (train, predict, evaluate, compare),
+    "Models and files": (info, doctor, convert),
+}
+_INTERRUPTED = 130  # 128 + SIGINT, as in shells
+# Arguments as a Python caller writes them: overwrite=True, min_count=1, or the bare name min_count.
+_VALUE = r"""'[^']*'|"[^"]*"|[\w.+:/-]*\w"""
+_ARGUMENT = re.compile(rf"""(?<![\w./'"-])(?:([a-z]\w*)=({_VALUE})|([a-z]+_\w+))""")
 
 
-class _Commands(click.Group):
-    """Commands that tell what went wrong in one message; exit 1: failed, 2: misuse, 130: Ctrl-C."""
+class Commands(click.Group):
+    """Commands by job, whose errors are one message; exit 1: failed, 2: misuse, 130: interrupted."""
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (as click has it)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under the job they are for."""
+        width = max(map(len, self.commands))
+        for job, commands in JOBS.items():
+            with formatter.section(job):
+                formatter.write_dl(
+                    [(f"{command.name:<{width}}", command.get_short_help_str(100)) for command in commands]
+                )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; print what elmokit refuses as one message."""
         try:
             return super().invoke(ctx)
         except ElmoError as error:
             if ctx.params["verbose"]:
                 raise
-            click.secho(f"elmokit: {error}", fg="red", err=True)
+            click.secho(f"elmokit: {self._in_options(str(error), ctx)}", fg="red", err=True)
             ctx.exit(1)
         except KeyboardInterrupt as interrupt:
-            click.secho(f"elmokit: {str(interrupt) or 'interrupted'}", fg="yellow", err=True)
+            message = self._in_options(str(interrupt) or "interrupted", ctx)
+            click.secho(f"elmokit: {message}", fg="yellow", err=True)
             ctx.exit(_INTERRUPTED)
 
+    def _in_options(self, message: str, ctx: click.Context) -> str:
+        return in_options(message, self.commands[ctx.invoked_subcommand or ""])
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+
+def in_options(message: str, command: click.Command) -> str:
+    """Replace Python arguments in a message by the command's options; what is not an option stays.
+
+    Example:
+        >>> in_options("exists already; pass overwrite=True, or layers='top'", embed)
+        'exists already; pass --overwrite, or --layers top'
+    """
+    options = {param.name: param for param in command.params if isinstance(param, click.Option)}
+
+    def replaced(match: re.Match[str]) -> str:
+        name, value, bare = match.groups()
+        option = options.get(name or bare)
+        if option is None or value == "False":
+            return match[0]
+        flag = max(option.opts, key=len)
+        if bare or value == "True":
+            return flag
+        value = shlex.quote(ast.literal_eval(value) if value[0] in "'\"" else value)
+        return f"{flag} --language {value}" if option.is_flag else f"{flag} {value}"  # split='en'
+
+    return _ARGUMENT.sub(replaced, message)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="elmokit")
-@click.option("-v", "--verbose", is_flag=True, help="Show where in the code an error comes from.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 def main(verbose: bool) -> None:
     """ELMo for today: context-dependent word vectors, exact and fast on a plain CPU."""
 
 
-for _command in (
-    embed,
-    info,
-    convert,
-    neighbours,
-    doctor,
-    prepare,
-    pretrain,
-    perplexity,
-    score,
-    fill,
-    generate,
-    train,
-    predict,
-    evaluate,
-    compare,
-):
-    main.add_command(_command)
+for _commands in JOBS.values():
+    for _command in _commands:
+        main.add_command(_command)

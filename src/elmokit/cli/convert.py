@@ -1,50 +1,42 @@
 """`elmokit convert`: a model in another format."""
 
-from typing import Literal
+from typing import Any
 
 import click
 
+from elmokit.cli import options
+
+_PRECISIONS = click.Choice(["float32", "float16", "int8"])
+
 
 @click.command()
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-@click.option("--weights", help="The weights, where they do not lie beside the options.")
+@click.argument("model", type=click.Path())
+@options.out_option("Folder to write; it must not exist.")
+@options.weights_option
 @click.option(
     "--format",
-    "model_format",
     type=click.Choice(["native", "hdf5"]),
     default="native",
     show_default=True,
-    help="hdf5: options.json and weights.hdf5, as AllenNLP, bilm-tf and simple_elmo read them.",
+    help="hdf5: options.json and weights.hdf5, for AllenNLP, bilm-tf and simple_elmo.",
 )
 @click.option(
     "--precision",
-    type=click.Choice(["float32", "float16", "int8"]),
+    "dtype",
+    type=_PRECISIONS,
     default="float32",
     show_default=True,
-    help="Of the stored weights (native format); int8 makes a quarter of the size.",
+    help="Precision of the stored weights (native format); int8 takes a quarter of the space.",
 )
 @click.option(
     "--softmax-precision",
-    type=click.Choice(["float32", "float16", "int8"]),
-    help="Of the stored softmax, often the larger part.  [that of the weights]",
+    "softmax_dtype",
+    type=_PRECISIONS,
+    help="Precision of the stored softmax.  [default: that of the weights]",
 )
-def convert(
-    source: str,
-    target: str,
-    weights: str | None,
-    model_format: Literal["native", "hdf5"],
-    precision: Literal["float32", "float16", "int8"],
-    softmax_precision: Literal["float32", "float16", "int8"] | None,
-) -> None:
-    """Read the model IN and write it to the new folder OUT."""
+def convert(model: str, out: str, weights: str | None, **settings: Any) -> None:
+    """Write MODEL in another format or precision to a new folder."""
     from elmokit.formats import load_model, save_model
 
-    save_model(
-        load_model(source, weights),
-        target,
-        format=model_format,
-        dtype=precision,
-        softmax_dtype=softmax_precision,
-    )
-    click.echo(f"wrote {target}", err=True)
+    save_model(load_model(model, weights), out, **settings)
+    click.echo(f"wrote {out}", err=True)

@@ -1,10 +1,11 @@
 """`elmokit doctor`: what a file or folder is, and what is wrong with it."""
 
-import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+
+from elmokit.cli import options
+from elmokit.cli.printing import print_json
 
 if TYPE_CHECKING:
     from elmokit.doctor import Finding
@@ -13,38 +14,41 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 
 
 @click.command()
-@click.argument("path")
-@click.option("--weights", help="The weights, where they do not lie beside the options.")
-@click.option("--text", help="A text file that is to be given to the model.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
-def doctor(path: str, weights: str | None, text: str | None, as_json: bool) -> None:
-    """Say what PATH is, whether it is whole, and what is wrong with it.
+@click.argument("model", type=click.Path())
+@click.argument("source", metavar="[INPUT]", required=False, type=click.Path())
+@options.weights_option
+@options.json_option
+def doctor(model: str, source: str | None, weights: str | None, as_json: bool) -> None:
+    """Check the files of MODEL, and a text that it is to read.
 
-    Exits with 1 if there is an error.
+    INPUT is a text file, or - for standard input. The exit code is 1 if an error was found.
     """
     from elmokit.doctor import diagnose, diagnose_text
-    from elmokit.errors import ElmoError
-    from elmokit.formats import load_model
     from elmokit.text import read_lines
 
-    findings = diagnose(path, weights)
+    findings = diagnose(model, weights)
     _print(findings, as_json=as_json)
-    failed = any(finding.level == "error" for finding in findings)
-    if text is not None:
-        try:
-            lowercase = load_model(path, weights).tokenizer.lowercase
-        except ElmoError:  # which has been said
-            lowercase = False
-        of_text = diagnose_text(read_lines(text), cased=not lowercase)
-        _print(of_text, as_json=as_json)
-        failed |= any(finding.level == "error" for finding in of_text)
-    if failed:
+    if source is not None:
+        found = diagnose_text(read_lines(source), cased=_is_cased(model, weights))
+        _print(found, as_json=as_json)
+        findings += found
+    if any(finding.level == "error" for finding in findings):
         click.get_current_context().exit(1)
+
+
+def _is_cased(model: str, weights: str | None) -> bool:
+    from elmokit.errors import ElmoError
+    from elmokit.formats import load_model
+
+    try:
+        return not load_model(model, weights).tokenizer.lowercase
+    except ElmoError:  # which `diagnose` has reported
+        return True
 
 
 def _print(findings: "list[Finding]", *, as_json: bool) -> None:
     for finding in findings:
         if as_json:
-            click.echo(json.dumps(asdict(finding), ensure_ascii=False))
+            print_json(finding)
         else:
             click.echo(click.style(f"{finding.level:<9}", fg=_COLOURS[finding.level]) + finding.message)

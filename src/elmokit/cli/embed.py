@@ -1,109 +1,75 @@
-"""`elmokit embed`: a text file in, a file of vectors out."""
+"""`elmokit embed`: a text in, a file of vectors out."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from elmokit.embed import DType, LayerChoice, Pooling
+from elmokit.cli import options
+from elmokit.cli.printing import print_json
 
 
 @click.command()
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-@click.option(
-    "--model",
-    default="en",
-    show_default=True,
-    help="A model: a folder, an options.json, a zip, or a bundled name.",
-)
-@click.option("--weights", help="The weights, where they do not lie beside the options.")
+@options.text_input
+@options.out_option("File to write: .h5 or .hdf5, .npz, .parquet, .arrow; .npy for sentence vectors.")
 @click.option(
     "--layers",
     type=click.Choice(["all", "top", "average", "mix"]),
-    help="What to keep of the layers.  [default: all; mix for .npy]",
+    help="Which layers to keep.  [default: all; mix for .npy]",
 )
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
-@click.option("--tokens", is_flag=True, help="Lines are tokens between blanks, to be taken as they are.")
-@click.option("--split", is_flag=True, help="IN is running text: split it into sentences first.")
-@click.option("--language", help="Language for --split.  [default: the model's]")
-@click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer, not the one of the model.")
-@click.option("--pooling", type=click.Choice(["mean", "max", "ends"]), default="mean", show_default=True)
-@click.option("--batch-tokens", type=click.IntRange(min=1), default=8192, show_default=True)
+@click.option(
+    "--pooling",
+    type=click.Choice(["mean", "max", "ends"]),
+    default="mean",
+    show_default=True,
+    help="How a sentence vector is made of its tokens' vectors (.npy).",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Type of the stored numbers.",
+)
+@options.model_options
 @click.option(
     "--precision",
     type=click.Choice(["float32", "int8", "bfloat16", "auto"]),
     default="float32",
     show_default=True,
-    help="Of the products; auto takes the fastest that this machine does natively.",
+    help="Precision of the matrix products; auto is the fastest that this machine does natively.",
 )
-@click.option("--fast", "precision", flag_value="auto", help="Short for --precision auto.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, …, or auto.")
+@click.option("--fast", "precision", flag_value="auto", help="The same as --precision auto.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes that share the model, one thread each."
+    "--batch-tokens", type=click.IntRange(min=1), default=8192, show_default=True, help="Tokens of a batch."
 )
-@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
-@click.option("--overwrite", is_flag=True, help="Replace OUT, or an interrupted run, that is there.")
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+@options.workers_option
+@options.resume_option
+@options.overwrite_option
+@options.json_option
+@options.quiet_option
 def embed(
     source: str,
-    target: str,
-    model: str,
-    weights: str | None,
-    layers: "LayerChoice | None",
-    dtype: "DType",
-    tokens: bool,
-    split: bool,
-    language: str | None,
-    tokenizer: str | None,
-    pooling: "Pooling",
-    batch_tokens: int,
+    out: str,
+    model: dict[str, Any],
     precision: str,
-    device: str,
-    workers: int | None,
-    resume: bool,
-    overwrite: bool,
+    batch_tokens: int,
+    as_json: bool,
     quiet: bool,
+    **settings: Any,
 ) -> None:
-    """Write the vectors of each line of IN to OUT.
+    """Write the vectors of each sentence of a text to a file.
 
-    IN is a text file, plain or compressed (.gz, .xz, .zst), or - for standard input. The ending of OUT
-    decides the format: .h5/.hdf5 as AllenNLP wrote it, .npz, .parquet, .arrow; .npy holds one vector a
-    sentence. Row k is line k, blank lines too.
+    INPUT is a text file, plain or compressed (.gz, .xz, .zst), a sentence a line; - or nothing is standard
+    input. The ending of --out decides the format. Row k is line k, blank lines too.
     """
-    if language and not split:
-        raise click.UsageError("--language is for --split")
     import elmokit
     from elmokit.embed import embed_file
 
-    report = embed_file(
-        elmokit.load(
-            model,
-            weights,
-            precision=precision,
-            device=device,
-            tokenizer=tokenizer,
-            batch_tokens=batch_tokens,
-        ),
-        source,
-        target,
-        layers=layers,
-        dtype=dtype,
-        tokens=tokens,
-        split=split and (language or True),
-        pooling=pooling,
-        workers=workers,
-        resume=resume,
-        overwrite=overwrite,
-        progress=not quiet,
-    )
-    if quiet:
-        return
-    if report is None:
-        click.echo(
-            f"{target} is there already, and nothing is left of a run to go on with: nothing was done. "
-            "(It was not compared with this text and model; --overwrite makes it anew.)",
-            err=True,
-        )
-        return
-    click.echo(f"{target}: {report}", err=True)
+    embedder = elmokit.load(**model, precision=precision, batch_tokens=batch_tokens)
+    report = embed_file(embedder, source, out, **settings, progress=not quiet)
+    if as_json:
+        print_json(report)
+    elif report is None and not quiet:
+        click.echo(f"{out} is complete: nothing to resume; --overwrite makes it again", err=True)
+    elif not quiet:
+        click.echo(f"{out}: {report}", err=True)

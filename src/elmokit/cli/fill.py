@@ -1,48 +1,41 @@
 """`elmokit fill`: words for the gaps of a sentence."""
 
-import json
+from typing import Any
 
 import click
 
+from elmokit.cli import options
+from elmokit.cli.printing import print_json, print_table
+
 
 @click.command()
-@click.argument("text")
-@click.option("--model", default="en", show_default=True, help="A model with its softmax: path or name.")
+@options.text_input
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Words for each gap.")
-@click.option("--tokens", is_flag=True, help="TEXT is tokens between blanks, to be taken as they are.")
-@click.option("--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer, not the one of the model.")
-@click.option("--weights", help="The weights, where they do not lie beside the options.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a list for each gap.")
+@options.model_options
+@options.json_option
 def fill(
-    text: str,
-    model: str,
-    top: int,
-    tokens: bool,
-    tokenizer: str | None,
-    weights: str | None,
-    as_json: bool,
+    source: Any, tokens: bool, split: bool | str, top: int, model: dict[str, Any], as_json: bool
 ) -> None:
-    """Find the words that fit each [MASK] of TEXT best, seen from both sides.
+    """Find the words that fit each [MASK] of a sentence best.
 
-    The last two columns are a word's probabilities from the left alone and from the right alone.
+    The last two columns are the word's probabilities given only what is to the left, and to the right.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from elmokit.language_model import LanguageModel
 
-    language_model = LanguageModel.load(model, weights, tokenizer=tokenizer)
-    gaps = language_model.fill(text.split() if tokens else text, top=top)
-    if as_json:
-        shown = [[candidate.to_dict() for candidate in gap] for gap in gaps]
-        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
-        return
-    for number, gap in enumerate(gaps, start=1):
-        table = Table("word", title=Text(f"[MASK] {number}") if len(gaps) > 1 else None)
-        for name in ("probability", "from the left", "from the right"):
-            table.add_column(name, justify="right")
-        for word in gap:
-            numbers = (word.probability, word.forward, word.backward)
-            table.add_row(Text(word.word), *(f"{number:.4f}" for number in numbers))
-        Console().print(table)
+    language_model = LanguageModel.load(**model)
+    for text in options.read_input(source, tokens=tokens, split=split, language=language_model.language):
+        gaps = language_model.fill(text, top=top)
+        if as_json:
+            print_json({"text": text, "gaps": [[word.to_dict() for word in gap] for gap in gaps]})
+            continue
+        for number, gap in enumerate(gaps, start=1):
+            print_table(
+                ("word", "probability", "from the left", "from the right"),
+                [(word.word, *_shown(word.probability, word.forward, word.backward)) for word in gap],
+                numbers=3,
+                title=f"[MASK] {number}" if len(gaps) > 1 else None,
+            )
+
+
+def _shown(*probabilities: float) -> list[str]:
+    return [f"{probability:.4f}" for probability in probabilities]

@@ -1,50 +1,39 @@
-"""`elmokit neighbours`: where a text uses a word alike."""
+"""`elmokit neighbours`: where a text uses a word in the same sense."""
 
-import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from elmokit.cli import options
+from elmokit.cli.printing import print_json
 
 if TYPE_CHECKING:
     from elmokit.search import Use
 
 
 @click.command()
-@click.argument("model")
-@click.argument("text")
 @click.argument("word")
-@click.option("--query", help="A sentence with WORD.  [default: the first one in TEXT]")
+@options.text_input
+@click.option("--query", help="A sentence that has WORD.  [default: the first one of INPUT]")
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many uses to print.")
 @click.option("--layer", type=int, default=-1, help="Which layer to compare, from 0.  [default: the top one]")
 @click.option("--any", "any_word", is_flag=True, help="Compare with all words, not only with WORD.")
-@click.option("--weights", help="The weights, where they do not lie beside the options.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
-def neighbours(
-    model: str,
-    text: str,
-    word: str,
-    query: str | None,
-    k: int,
-    layer: int,
-    any_word: bool,
-    weights: str | None,
-    as_json: bool,
-) -> None:
-    """Find the uses of WORD in TEXT most like a given one.
+@options.model_options
+@options.json_option
+def neighbours(word: str, source: Any, model: dict[str, Any], as_json: bool, **settings: Any) -> None:
+    """Find the uses of WORD in a text that are most like a given one.
 
-    TEXT is a file, a sentence a line. Each line of the answer has the cosine, the number of the line in TEXT,
-    and the sentence; the first is the use that was asked for.
+    Each line shows the cosine, the number of the line in INPUT, and the sentence; the first line is the use
+    that was asked for.
     """
     import elmokit
     from elmokit.search import nearest_uses
 
-    embedder = elmokit.load(model, weights=weights)
-    asked, nearest = nearest_uses(embedder, text, word, query=query, k=k, layer=layer, any_word=any_word)
+    asked, nearest = nearest_uses(elmokit.load(**model), source, word, **settings)
     if not nearest:
-        click.echo(f"{text} has no {'word' if any_word else f'use of {word!r}'} to compare with", err=True)
+        click.echo(f"the text has no other use of {word!r} to compare with", err=True)
     for use in (asked, *nearest):
-        click.echo(json.dumps(asdict(use), ensure_ascii=False) if as_json else _shown(use))
+        print_json(use) if as_json else click.echo(_shown(use))
 
 
 def _shown(use: "Use") -> str:

@@ -1,22 +1,25 @@
 """`elmokit predict`: text in, labels out."""
 
-import json
+from typing import Any
 
 import click
 
+from elmokit.cli import options
+from elmokit.cli.printing import print_json
+
 
 @click.command()
-@click.argument("model")
-@click.argument("text", default="-")
-@click.option("--tokens", is_flag=True, help="Lines are tokens between blanks, to be taken as they are.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, …, or auto.")
-def predict(model: str, text: str, tokens: bool, device: str) -> None:
-    """Label each line of TEXT (- is standard input) with the MODEL that `elmokit train` wrote.
-
-    Prints a line of JSON for each line: tokens and their places, tags, spans, labels, probabilities.
-    """
+@options.text_input
+@options.task_model_option
+@options.device_option
+@options.json_option
+def predict(source: Any, tokens: bool, split: bool | str, model: str, device: str, as_json: bool) -> None:
+    """Label each sentence of a text with a trained model."""
     from elmokit.tasks import load_task
-    from elmokit.text import read_texts
 
-    for prediction in load_task(model, device=device).stream(read_texts(text, tokens=tokens)):
-        click.echo(json.dumps(prediction.to_dict(), ensure_ascii=False))
+    task_model = load_task(model, device=device)
+    language = task_model.config.tokenizer.language
+    for prediction in task_model.stream(
+        options.read_input(source, tokens=tokens, split=split, language=language)
+    ):
+        print_json(prediction) if as_json else click.echo(prediction)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from elmokit.base import Advance, text_progress
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import Input, read_texts, split_language
+from elmokit.text import Input, TextSource, read_texts, split_language
 from elmokit.vectors import Layout, Row, Spool, check_ending
 
 if TYPE_CHECKING:  # torch, which the text side and `--help` do without
@@ -67,7 +67,7 @@ class EmbedReport:
 
 def embed_file(
     embedder: "Embedder",
-    source: str | Path,
+    source: TextSource,
     target: str | Path,
     *,
     layers: LayerChoice | None = None,
@@ -87,7 +87,7 @@ def embed_file(
 
     Args:
         embedder: The model.
-        source: A text file, plain or compressed; "-" is standard input.
+        source: A text file, plain or compressed; "-" is standard input; or a list of lines.
         target: The file to be made. Its ending decides the format: .h5 or .hdf5 (as AllenNLP's), .npz,
             .parquet, .arrow; or .npy for one vector a sentence.
         layers: "all", the "top" layer, the "average" of all, or the model's "mix". Without it "all", and

@@ -9,14 +9,14 @@ from elmokit.base import Advance, draft_file, plain_reason, text_progress
 from elmokit.errors import DataError
 from elmokit.language_model.lm import LanguageModel
 from elmokit.language_model.results import Perplexity, SentenceScore
-from elmokit.text import read_texts, split_language
+from elmokit.text import TextSource, read_texts, split_language
 
 _COLUMNS = ("sentence", "words", "forward", "backward", "perplexity", "tokens")
 
 
 def perplexity_file(
     model: LanguageModel,
-    source: str | Path,
+    source: TextSource,
     *,
     tokens: bool = False,
     split: bool | str = False,
@@ -27,8 +27,8 @@ def perplexity_file(
 
     Args:
         model: the language model.
-        source: a text file, plain or compressed, one sentence a line; "-" is standard input. Blank lines are
-            skipped.
+        source: a text file, plain or compressed, one sentence a line; "-" is standard input; or a list
+            of lines. Blank lines are skipped.
         tokens: each line holds tokens separated by spaces, which are used as they are.
         split: the file holds running text, to be split into sentences first. A language code chooses the
             rules; True uses the language of the model's tokenizer.
@@ -41,7 +41,8 @@ def perplexity_file(
         ConfigError: both `split` and `tokens` are given, or the language is not known.
         DataError: the text cannot be read or has no words, or the file cannot be written.
     """
-    if sentences is not None and str(source) != "-" and Path(sentences).resolve() == Path(source).resolve():
+    text = Path(source).resolve() if isinstance(source, str | Path) else None
+    if sentences is not None and Path(sentences).resolve() == text:
         raise DataError(f"{sentences} is the text itself; choose another file for its scores")
     language = split_language(split, model.language, tokens=tokens)
     texts = read_texts(source, tokens=tokens, split=language)

@@ -2,19 +2,21 @@
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import read_lines
+from elmokit.text import Input, TextSource, read_texts, split_language
 
-if TYPE_CHECKING:  # torch, which `--help` does without
+if TYPE_CHECKING:  # torch, which `import elmokit.search` does without
     from elmokit.embed import Embedder, Sentence
+
+Read: TypeAlias = Callable[[], Iterable[Input]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,7 @@ class Use:
 
     Attributes:
         cosine: Cosine of its vector and the query's.
-        line: Number of its line in the text, from 1; 0 for a query that was given apart.
+        line: Number of its line (or sentence, if the text was split) from 1; 0 for a query that was given.
         text: Its sentence.
         start: Where the word begins in the sentence.
         end: Where it ends.
@@ -38,24 +40,29 @@ class Use:
 
 def nearest_uses(
     embedder: "Embedder",
-    source: str | Path,
+    source: TextSource,
     word: str,
     *,
     query: str | None = None,
     k: int = 10,
     layer: int = -1,
     any_word: bool = False,
+    tokens: bool = False,
+    split: bool | str = False,
 ) -> tuple[Use, list[Use]]:
-    """Find where a text uses a word most like a given sentence does.
+    """Find the uses of a word in a text that are most like its use in a given sentence.
 
     Args:
         embedder: The model.
-        source: A text file, a sentence a line.
+        source: A text file, a sentence a line; "-" for standard input; or a list of lines.
         word: The word; upper and lower case are the same.
-        query: A sentence with the word. Without it the first one in the text.
+        query: A sentence that has the word. Without it, the first one in the text.
         k: How many uses to find.
-        layer: Which of the L+1 layers is compared; the top one tells senses apart best.
+        layer: Which of the L+1 layers to compare; the top one tells senses apart best.
         any_word: Compare with all words of the text, not only with the same one.
+        tokens: Lines, and the query, are tokens separated by spaces.
+        split: Split running text into sentences first. A language code says by whose rules; True takes the
+            language of the model's tokenizer.
 
     Returns:
         The use that was asked for (the first in its sentence), and the nearest ones, nearest first.
@@ -63,7 +70,7 @@ def nearest_uses(
 
     Raises:
         ConfigError: There is no such layer, or `source` would have to be read twice and is standard input.
-        DataError: The query does not have the word, or without one the text.
+        DataError: The word is not in the query, or, without a query, not in the text.
 
     Example:
         >>> nearest_uses(elmokit.load("en"), "news.txt", "play", query="She wrote a play.")  # doctest: +SKIP
@@ -71,13 +78,21 @@ def nearest_uses(
     """
     if not -embedder.num_layers <= layer < embedder.num_layers:
         raise ConfigError(f"there is no layer {layer}; the model has 0 to {embedder.num_layers - 1}")
-    line, sentence = _query(embedder, source, word, query)
+    if query is None and str(source) == "-":
+        raise ConfigError("standard input cannot be read twice; pass the sentence to start from, query=TEXT")
+    language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
+    read = partial(read_texts, source, tokens=tokens, split=language)
+    if query is None:
+        line, sentence = _first_use(embedder, read, word, f"the text {source}")
+    else:
+        given = [query.split() if tokens else query]
+        line, (_, sentence) = 0, _first_use(embedder, lambda: given, word, f"the query {query!r}")
     position = _positions(sentence, word)[0]
     vector = _unit(sentence.layers[layer, position])  # (D,)
     asked = _use(sentence, position, cosine=1.0, line=line)
 
     def uses() -> Iterator[Use]:
-        for number, other in _sentences(embedder, source, None if any_word else word):
+        for number, other in _sentences(embedder, read, None if any_word else word):
             if other.text == sentence.text:
                 continue
             cosines = _unit(other.layers[layer]) @ vector  # (T,)
@@ -88,41 +103,28 @@ def nearest_uses(
     return asked, heapq.nlargest(k, uses(), key=lambda use: (use.cosine, -use.line, -use.start))
 
 
-def _query(embedder: "Embedder", source: str | Path, word: str, query: str | None) -> tuple[int, "Sentence"]:
-    """Return the sentence that is asked about, and its line in the text (0 if it is not from there)."""
-    if query is None and str(source) == "-":
-        raise ConfigError(
-            "standard input cannot be read twice; pass the sentence to start from as query (--query)"
-        )
-    candidates = (
-        _sentences(embedder, source, word) if query is None else ((0, s) for s in embedder.stream([query]))
-    )
-    for line, sentence in candidates:
+def _first_use(embedder: "Embedder", read: Read, word: str, where: str) -> tuple[int, "Sentence"]:
+    """Return the first sentence that has the word, and its number."""
+    for number, sentence in _sentences(embedder, read, word):
         if _positions(sentence, word):
-            return line, sentence
-    (split,) = embedder.stream([word])
-    hint = (
-        ""
-        if len(split.tokens) == 1
-        else f"; the model reads it as the tokens {split.tokens}, ask for one of them"
-    )
-    where = f"the text {source}" if query is None else f"the query {query!r}"
+            return number, sentence
+    pieces = embedder.embed(word).tokens
+    hint = f"; the model reads it as the tokens {pieces}, ask for one of them" if len(pieces) > 1 else ""
     raise DataError(f"{where} has no token {word!r}, expected at least one{hint}")
 
 
-def _sentences(
-    embedder: "Embedder", source: str | Path, word: str | None
-) -> Iterator[tuple[int, "Sentence"]]:
-    """Embed the lines, only those with `word` in them if it is given, and give each its number."""
-    numbers: deque[int] = deque()  # of the lines that the embedder has taken and not yet given back
+def _sentences(embedder: "Embedder", read: Read, word: str | None) -> Iterator[tuple[int, "Sentence"]]:
+    """Embed the sentences (if `word` is given, only those that contain it) and number them."""
+    numbers: deque[int] = deque()  # of the sentences that the embedder has taken and not yet returned
 
-    def lines() -> Iterator[str]:
-        for number, line in enumerate(read_lines(source), start=1):
+    def texts() -> Iterator[Input]:
+        for number, text in enumerate(read(), start=1):
+            line = text if isinstance(text, str) else " ".join(text)
             if word is None or word.casefold() in line.casefold():
                 numbers.append(number)
-                yield line
+                yield text
 
-    for sentence in embedder.stream(lines()):
+    for sentence in embedder.stream(texts()):
         yield numbers.popleft(), sentence
 
 

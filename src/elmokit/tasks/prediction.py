@@ -68,6 +68,18 @@ class Prediction:
         """The first label, which is the only one unless a text may have several."""
         return self.labels[0] if self.labels else None
 
+    def __str__(self) -> str:
+        """Return a line for people: labels, and the text with its spans in brackets or with its tags."""
+        shown, at = "", 0
+        for span in self.spans:
+            shown += f"{self.text[at : span.start]}[{span.label} {span.text}]"
+            at = span.end
+        shown += self.text[at:]
+        if not self.spans and set(self.tags) - {"O"}:  # of single tokens, such as parts of speech
+            shown = " ".join(f"{token}/{tag}" for token, tag in zip(self.tokens, self.tags, strict=True))
+        labels = ", ".join(f"{label} ({self.scores[label]:.2f})" for label in self.labels)
+        return f"{labels}\t{shown}" if self.scores else shown
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, without what the task does not have; probabilities to four places."""
         left_out = set() if self.tags or not self.tokens else {"tags", "tag_probabilities", "spans"}

@@ -17,7 +17,7 @@ from elmokit.text.character_ids import (
 from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
 from elmokit.text.sentences import sentences_from_lines, split_sentences
-from elmokit.text.text_files import Input, read_texts, split_language
+from elmokit.text.text_files import Input, TextSource, read_texts, split_language
 from elmokit.text.tokenizers import (
     TokenizerSpec,
     choose_spec,
@@ -38,6 +38,7 @@ __all__ = [
     "UNKNOWN_TOKEN",
     "Input",
     "Lexicon",
+    "TextSource",
     "Token",
     "Tokenizer",
     "TokenizerSpec",

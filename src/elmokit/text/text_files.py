@@ -9,6 +9,7 @@ from elmokit.text.lines import read_lines
 from elmokit.text.sentences import sentences_from_lines
 
 Input: TypeAlias = str | list[str]  # a sentence, or its tokens
+TextSource: TypeAlias = str | Path | list[str] | tuple[str, ...]  # a file, "-" for standard input, or lines
 
 
 def split_language(split: bool | str, language: str | None, *, tokens: bool) -> str | None:
@@ -36,9 +37,9 @@ def split_language(split: bool | str, language: str | None, *, tokens: bool) -> 
     return language
 
 
-def read_texts(source: str | Path, *, tokens: bool = False, split: str | None = None) -> Iterator[Input]:
+def read_texts(source: TextSource, *, tokens: bool = False, split: str | None = None) -> Iterator[Input]:
     """The sentences of a file (a line each, or by the rules of the language `split`), or their tokens."""
-    lines = read_lines(source)
+    lines = iter(source) if isinstance(source, list | tuple) else read_lines(source)
     if tokens:
         return (line.split() for line in lines)
     return sentences_from_lines(lines, split) if split else lines

@@ -5,10 +5,11 @@ OUT/training/corpus, checkpoints, metrics.jsonl                                 
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from elmokit.base import StartStep, move_files, progress_display
 from elmokit.corpus import PreparedCorpus, PrepareSettings, is_prepared, prepare_corpus
@@ -29,7 +30,7 @@ from elmokit.pretraining.bilm.old_checkpoint import convert_old_checkpoints
 from elmokit.pretraining.bilm.recipe import Recipe, read_recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.pretraining.bilm.start import bound_vocabulary, start_training
-from elmokit.text import default_spec, read_texts
+from elmokit.text import read_texts
 from elmokit.training import (
     Budget,
     Checkpoints,
@@ -53,7 +54,7 @@ def pretrain(
     tokens: int | None = None,
     epochs: float | None = None,
     language: str | None = None,
-    preparation: PrepareSettings | None = None,
+    preparation: PrepareSettings | Mapping[str, Any] | None = None,
     recipe: str | Path | Recipe = "default",
     size: str | None = None,
     start: str | Path | None = None,
@@ -74,7 +75,7 @@ def pretrain(
         tokens: Or on that many tokens.
         epochs: Or for that many passes over the text; one pass if no budget is given.
         language: Of the text, such as "en", if it is to be prepared in the default way.
-        preparation: How to prepare the text, in detail.
+        preparation: How to prepare the text: settings, or what `PrepareSettings.from_options` takes.
         recipe: "default", "paper", a TOML file, or a `Recipe`.
         size: "tiny", "small", "medium" or "original", in place of the recipe's shape.
         start: A model to train further; its shape takes the place of the recipe's.
@@ -106,8 +107,10 @@ def pretrain(
         if processes.leads:
             _check_paths(folder, resume=resume, old_text=old_text)
         bundle = None if start is None else load_model(start)
-        settings = preparation or _default_preparation(sources, language, bundle)
-        corpus = _open_corpus(sources, folder / "training", settings, bundle, workers, processes)
+        if not isinstance(preparation, PrepareSettings):
+            options = dict(preparation or {}) | ({} if language is None else {"language": language})
+            preparation = _preparation(sources, options, bundle)
+        corpus = _open_corpus(sources, folder / "training", preparation, bundle, workers, processes)
         model, table, chosen = start_training(chosen, corpus, bundle)
         run = _Run(
             model=model.to(find_device(device)),
@@ -218,17 +221,23 @@ def _check_paths(out: Path, *, resume: bool, old_text: str | Path | None) -> Non
         raise DataError(f"{old_text} is not a file; expected text of the model's old domain")
 
 
-def _default_preparation(
-    sources: Sequence[str | Path], language: str | None, start: ModelBundle | None
+def _preparation(
+    sources: Sequence[str | Path], options: Mapping[str, Any], start: ModelBundle | None
 ) -> PrepareSettings | None:
-    """Return the settings for raw text: the language's, or those of the model that is trained further."""
+    """Return the settings for raw text; defaults are those of the model that is trained further."""
     if len(sources) == 1 and is_prepared(sources[0]):
+        if options:
+            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise ConfigError(
+                f"{sources[0]} is prepared already; leave out {given}, or prepare the text again"
+            )
         return None
     if start is not None:
-        return PrepareSettings(tokenizer=start.tokenizer)
-    if language is None:
-        raise ConfigError("the language of the text is not given; pass it, for example language='en'")
-    return PrepareSettings(tokenizer=default_spec(language))
+        spec = start.tokenizer
+        options = {"lowercase": spec.lowercase, **options}
+        if not options.keys() & {"language", "tokenizer"}:
+            options |= {"tokenizer": spec.name, "language": spec.language}
+    return PrepareSettings.from_options(options)
 
 
 def _open_corpus(

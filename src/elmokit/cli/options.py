@@ -1,0 +1,208 @@
+"""The options that several commands share, each written once.
+
+What a command reads is an argument (a file, or `-` for standard input), what it writes is `--out`, and the
+model it uses is `--model`. docs/guides/command-line.md shows the whole grammar; a test checks every command.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from elmokit.errors import DataError
+from elmokit.tasks import TASKS
+
+if TYPE_CHECKING:
+    from elmokit.text import Input
+
+Command: TypeAlias = Callable[..., Any]
+Decorator: TypeAlias = Callable[[Command], Command]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
+weights_option = click.option(
+    "--weights", type=click.Path(), help="The weights, if they are not beside the options."
+)
+device_option = click.option(
+    "--device", default="cpu", show_default=True, help="cpu, cuda, mps, …, or auto for the fastest."
+)
+tokenizer_option = click.option(
+    "--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer instead of the model's own."
+)
+language_option = click.option("--language", metavar="CODE", help="Language of the text: en, de, zh, …")
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
+resume_option = click.option("--resume", is_flag=True, help="Resume the interrupted run at --out.")
+workers_option = click.option("--workers", type=click.IntRange(min=1), help="Number of processes.")
+task_model_option = click.option(
+    "-m", "--model", required=True, type=click.Path(), help="Folder that `elmokit train` wrote."
+)
+format_option = click.option("--format", help="Format of the data.  [default: by the file's ending]")
+allow_unseen_option = click.option(
+    "--allow-unseen", is_flag=True, help="Count labels that are not in the training data as errors."
+)
+
+
+def _unit_options(default: str) -> tuple[Decorator, ...]:
+    """Return the three options that say what a line of the text is."""
+    meanings = {
+        "lines": "Each line is a sentence.",
+        "split": "Running text: split it into sentences.",
+        "tokens": "Each line is a sentence of tokens separated by spaces.",
+    }
+    meanings[default] += "  [default]"
+    return tuple(click.option(f"--{name}", is_flag=True, help=help) for name, help in meanings.items())
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Return one decorator for several, which are applied as if they were stacked in this order."""
+    return lambda command: reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
+
+
+task_data = together(
+    click.argument("task", type=click.Choice(TASKS)),
+    click.argument("data", type=click.Path()),
+    click.option("--dev", type=click.Path(), help="The dev file.  [default: DATA's, or a tenth of the data]"),
+    format_option,
+    click.option("--tokenizer", metavar="NAME[:LANG]", help="Tokenizer of text.  [default: the encoder's]"),
+    allow_unseen_option,
+    click.option(
+        "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting, e.g. head.rnn=100."
+    ),
+)
+
+_CORPUS_OPTIONS: tuple[Decorator, ...] = (
+    language_option,
+    *_unit_options("split"),
+    click.option("--tokenizer", metavar="NAME[:LANG]", help="Tokenizer.  [default: the language's]"),
+    click.option("--lowercase", is_flag=True, help="Lower-case all tokens."),
+    click.option("--min-tokens", type=int, help="Drop shorter sentences.  [default: 2]"),
+    click.option("--max-tokens", type=int, help="Drop longer sentences.  [default: 400]"),
+    click.option("--deduplicate", is_flag=True, help="Drop sentences that occurred before."),
+    click.option("--min-count", type=int, help="Rarer words are not in the vocabulary.  [default: 2]"),
+    click.option("--max-vocab", "max_vocabulary", type=int, help="Size of the vocabulary.  [default: 60000]"),
+    click.option("--vocabulary", type=click.Path(), help="Use this vocabulary file instead."),
+    click.option(
+        "--heldout", type=click.Path(), multiple=True, help="Files or globs to measure perplexity on."
+    ),
+    click.option("--heldout-share", type=float, help="Hold out this share instead.  [default: 0.005]"),
+    click.option("--json-field", metavar="NAME", help="Field of JSON lines with the text.  [default: text]"),
+    click.option("--parquet-column", metavar="NAME", help="The same for Parquet.  [default: text]"),
+)
+_CORPUS_NAMES = (
+    *("language", "tokenizer", "lowercase", "min_tokens", "max_tokens", "deduplicate", "min_count"),
+    *("max_vocabulary", "vocabulary", "heldout", "heldout_share", "json_field", "parquet_column"),
+)
+
+
+def out_option(description: str) -> Decorator:
+    """Add `-o/--out`, which is required."""
+    return click.option("-o", "--out", required=True, type=click.Path(), help=description)
+
+
+def model_options(command: Command) -> Command:
+    """Add `--model` and how to open it; the command gets `model`, the arguments of a `load` function."""
+
+    @wraps(command)
+    def run(*, model: str, weights: str | None, tokenizer: str | None, device: str, **options: Any) -> Any:
+        opened = {"path": model, "weights": weights, "tokenizer": tokenizer, "device": device}
+        return command(model=opened, **options)
+
+    model_option = click.option(
+        *("-m", "--model"),
+        default="en",
+        show_default=True,
+        help="A bundled model (en, zh), a folder, an options.json or a zip.",
+    )
+    return together(model_option, weights_option, tokenizer_option, device_option)(run)
+
+
+def text_input(command: Command) -> Command:
+    """Add INPUT, `--text` and how to read them; the command gets `source`, `tokens` and `split`."""
+
+    @wraps(command)
+    def run(
+        *,
+        source: str | None,
+        texts: tuple[str, ...],
+        split: bool,
+        tokens: bool,
+        lines: bool,
+        language: str | None,
+        **options: Any,
+    ) -> Any:
+        refuse_together(lines=lines, split=split, tokens=tokens)
+        refuse_together(tokens=tokens, tokenizer=bool(options.get("tokenizer")))
+        if language and not split:
+            raise click.UsageError("--language has no effect without --split")
+        if source is not None and texts:
+            raise click.UsageError("choose between INPUT and --text")
+        return command(
+            source=texts or _checked(source), tokens=tokens, split=split and (language or True), **options
+        )
+
+    return together(
+        click.argument("source", metavar="[INPUT]", required=False, type=click.Path()),
+        click.option(
+            "-t", "--text", "texts", multiple=True, help="Use this text instead of INPUT; may be repeated."
+        ),
+        *_unit_options("lines"),
+        language_option,
+    )(run)
+
+
+def corpus_input(command: Command) -> Command:
+    """Add the corpus and how to prepare it; the command gets `sources` and, in `corpus`, what was chosen.
+
+    The names in `corpus` are those of `PrepareSettings.from_options`.
+    """
+
+    @wraps(command)
+    def run(*, lines: bool, split: bool, tokens: bool, **options: Any) -> Any:
+        refuse_together(lines=lines, split=split, tokens=tokens)
+        refuse_together(tokens=tokens, tokenizer=bool(options["tokenizer"]))
+        chosen = {name: options.pop(name) for name in _CORPUS_NAMES}
+        corpus = {name: value for name, value in chosen.items() if value or type(value) in (int, float)}
+        corpus |= {"split_sentences": split} if lines or split or tokens else {}
+        corpus |= {"tokenizer": "whitespace"} if tokens else {}
+        return command(corpus=corpus, **options)
+
+    return together(click.argument("sources", metavar="INPUT…", nargs=-1, required=True), *_CORPUS_OPTIONS)(
+        run
+    )
+
+
+def refuse_together(**given: bool) -> None:
+    """Raise a UsageError if more than one of these options was given."""
+    names = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise click.UsageError(f"choose one of {' and '.join(names)}")
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether standard input is a person at a keyboard, whom a command must not wait for."""
+    return sys.stdin.isatty()
+
+
+def _checked(source: str | None) -> str:
+    """Return the path of the text, or "-" for standard input if none was given."""
+    if source is None:
+        if stdin_is_terminal():
+            raise click.UsageError("there is nothing to read; pass a file, or text with --text")
+        return "-"
+    if source != "-" and not os.path.exists(source):  # noqa: PTH110 (a whole sentence is no valid Path)
+        raise DataError(
+            f"{source} does not exist, expected a text file; check the path, or pass text with --text"
+        )
+    return source
+
+
+def read_input(
+    source: "str | tuple[str, ...]", *, tokens: bool, split: bool | str, language: str | None
+) -> "Iterator[Input]":
+    """Return the sentences, or lists of tokens, that `text_input` names; `language` is the model's."""
+    from elmokit.text import read_texts, split_language
+
+    return read_texts(source, tokens=tokens, split=split_language(split, language, tokens=tokens))
