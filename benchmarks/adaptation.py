@@ -3,16 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from elmokit.corpus import PrepareSettings
 from elmokit.pretraining import pretrain
-from elmokit.tasks.dataset import TaskData
+from elmokit.tasks.core import TaskData
 from elmokit.text import TokenizerSpec
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "adapt.toml"
 
 
-def adapt(start: str, data: TaskData, folder: Path) -> list[float]:
+def adapt(start: str, data: TaskData[Any], folder: Path) -> list[float]:
     """One pass over the training sentences without their labels; perplexity of dev before and after.
 
     The model is written to `folder`, and left as it is if it is there.
@@ -22,7 +23,7 @@ def adapt(start: str, data: TaskData, folder: Path) -> list[float]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for part, examples in (("train", data.train), ("dev", data.dev)):
-            lines = "".join(" ".join(example.tokens) + "\n" for example in examples)
+            lines = "".join(" ".join(text) + "\n" for example in examples for text in example.texts)
             folder.with_name(f"{part}.txt").write_text(lines, encoding="utf-8")
         changes = pretrain(
             folder.with_name("train.txt"),

@@ -19,8 +19,7 @@ from torch.nn import functional
 import elmokit
 from common import data_file, markdown_table, model_parser, percent, report
 from elmokit.base import progress_display
-from elmokit.tasks.examples import Example
-from elmokit.tasks.readers import read_examples
+from elmokit.tasks.tagger import TaggedText, TaggerTask
 from elmokit.text import make_word_tokenizer
 
 SEED = 0
@@ -49,9 +48,9 @@ TASKS = {
 }
 
 
-def read(path: Path, words: int | None = None) -> list[Example]:
+def read(path: Path, words: int | None = None) -> list[TaggedText]:
     """The sentences of a treebank; or some of them, drawn once for all, with no more than so many words."""
-    examples = read_examples(path, "tagger", cut=str.split)
+    examples = TaggerTask.formats.read(path, tokenize=str.split)
     if words is None:
         return examples
     random.Random(SEED).shuffle(examples)
@@ -66,7 +65,7 @@ def read(path: Path, words: int | None = None) -> list[Example]:
 
 def word_vectors(
     elmo: elmokit.Embedder,
-    examples: list[Example],
+    examples: list[TaggedText],
     cut: Callable[[str], list[str]],
     advance: Callable[..., None],
 ) -> Tensor:

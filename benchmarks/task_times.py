@@ -8,14 +8,15 @@ from pathlib import Path
 import torch
 
 from elmokit.encoders import open_encoders
-from elmokit.tasks import Settings
-from elmokit.tasks.batches import shuffled_batches
-from elmokit.tasks.dataset import read_data
-from elmokit.tasks.model import Tagger
-from elmokit.tasks.optimizer import make_optimizer, unfreeze
-from elmokit.tasks.prepare import cache_encoders, make_config
-from elmokit.tasks.training import run_epoch
+from elmokit.tasks import Tagger, task_settings
+from elmokit.tasks.core import TaskData, read_data
+from elmokit.tasks.core.batches import shuffled_batches
+from elmokit.tasks.core.optimizer import make_optimizer, unfreeze
+from elmokit.tasks.core.training import cache_encoders, run_epoch
+from elmokit.tasks.tagger import TaggerTask
 from elmokit.text import TokenizerSpec
+
+TOKENIZER = TokenizerSpec(name="whitespace")
 
 
 class TimedTagger:
@@ -32,12 +33,12 @@ class TimedTagger:
     def __init__(
         self, source: Path, encoder: str, folder: Path, *, share: float = 0.05, changes: Sequence[str] = ()
     ) -> None:
-        self.settings = Settings().changed([*changes, f"training.share={share}"])
+        self.settings = task_settings("tagger", [*changes, f"training.share={share}"])
         self.encoders = open_encoders(encoder)
-        data = read_data(source, "tagger", cut=str.split)
-        self.config, self.data = make_config(
-            "tagger", data, self.settings, TokenizerSpec(name="whitespace"), allow_unseen=True
-        )
+        data = read_data(TaggerTask.formats, source, tokenize=str.split)
+        self.task, examples = TaggerTask.fit(self.settings, data.train)
+        data = TaskData(examples, self.task.prepare(data.dev, allow_unseen=True))
+        self.data = data.share(share)
         self.cached = cache_encoders(
             self.encoders, self.data, self.settings, folder, lambda name, total=None: lambda *done: None
         )
@@ -45,7 +46,8 @@ class TimedTagger:
     def epoch(self, *changes: str, cached: bool = True) -> float:
         """Milliseconds for 1,000 tokens in an epoch, after two steps to warm up."""
         encoders = self.cached if cached else self.encoders
-        model = Tagger(replace(self.config, settings=self.settings.changed(changes)), encoders)
+        task = replace(self.task, settings=self.settings.changed(changes))
+        model = Tagger(task, encoders, tokenizer=TOKENIZER)
         unfreeze(model, 1)
         optimizer = make_optimizer(model, self.settings.training)
         lengths = [len(example.tokens) for example in self.data.train]
@@ -57,9 +59,8 @@ class TimedTagger:
 
     def use(self) -> float:
         """Milliseconds for 1,000 tokens of dev, from tokens to tags."""
-        model = Tagger(self.config, self.encoders)
-        sentences = [example.tokens for example in self.data.dev]
-        model.decide(sentences[:32])
+        model = Tagger(self.task, self.encoders, tokenizer=TOKENIZER)
+        model.decode(self.data.dev[:32])
         began = time.perf_counter()
-        model.decide(sentences)
-        return 1e6 * (time.perf_counter() - began) / sum(map(len, sentences))
+        model.decode(self.data.dev)
+        return 1e6 * (time.perf_counter() - began) / sum(len(example.tokens) for example in self.data.dev)

@@ -20,12 +20,10 @@ from typing import Any
 
 from adaptation import adapt
 from common import RESULTS, data_file, machine, markdown_table
+from elmokit.base import settings_from_dict
 from elmokit.encoders import open_encoders
-from elmokit.tasks import Settings
-from elmokit.tasks.comparison import Compared, MeasuredRun, compare, comparison_text, draw_comparison
-from elmokit.tasks.dataset import read_data
-from elmokit.tasks.examples import Task
-from elmokit.tasks.pictures import new_figure
+from elmokit.tasks import Compared, MeasuredRun, compare, comparison_text, find_task, task_settings
+from elmokit.tasks.core import draw_comparison, new_figure, read_data
 from task_times import TimedTagger
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
@@ -53,7 +51,7 @@ class Row:
         vectors: whether the baseline has static vectors and a character CNN; else a vector of each token.
     """
 
-    task: Task
+    task: str
     data: str
     score: str
     gain: float | None = None
@@ -134,7 +132,8 @@ class Benchmark:
         if known is not None:
             return known
         dev = None if row.dev is None else self.tasks / row.dev
-        data = read_data(self.tasks / row.data, row.task, cut=str.split, dev=dev, format=row.format)
+        formats = find_task(row.task).task_type.formats
+        data = read_data(formats, self.tasks / row.data, tokenize=str.split, dev=dev, format=row.format)
         perplexities = adapt(start, data, folder)
         return self._measure(name, row, encoder, facts | {"perplexities": perplexities})
 
@@ -146,8 +145,8 @@ class Benchmark:
     def _facts(self, row: Row, model: str | None, share: float) -> dict[str, Any]:
         """What decides a result besides the data: the model's weights (of those it starts from), settings."""
         fingerprint = "" if model is None else open_encoders(model)[0].fingerprint()[:8]
-        settings = Settings().changed([*row.changes, *self.changes, f"training.share={share}"])
-        return {"fingerprint": fingerprint, "settings": settings.to_dict()}
+        settings = task_settings(row.task, [*row.changes, *self.changes, f"training.share={share}"])
+        return {"fingerprint": fingerprint, "settings": asdict(settings)}
 
     def _known(self, label: str, encoder: str, facts: dict[str, Any]) -> Compared | None:
         """What was measured before under the same circumstances."""
@@ -158,13 +157,14 @@ class Benchmark:
 
     def _measure(self, label: str, row: Row, encoder: str, facts: dict[str, Any]) -> Compared:
         """Train all seeds, and keep what came of it."""
+        kind = find_task(row.task).task_type.settings_type
         (found,) = compare(
             row.task,
             self.tasks / row.data,
             [encoder],
             out=self.work / "-".join(filter(None, [label, facts["fingerprint"]])),
             seeds=self.seeds,
-            settings=Settings.from_dict(facts["settings"]),
+            settings=settings_from_dict(kind, facts["settings"], "settings"),
             dev=None if row.dev is None else self.tasks / row.dev,
             format=row.format,
             tokenizer=row.tokenizer,

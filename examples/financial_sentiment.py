@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Classifier, Settings, train
-from elmokit.tasks.report import scores_text
+from elmokit.tasks import Classifier, scores_text, task_settings, train
 
 NEWS = [
     "Operating profit rose to EUR 13.1 mn from EUR 8.7 mn in the corresponding period a year earlier.",
@@ -22,7 +21,7 @@ def main() -> None:
     """Train with class weights; a tenth of the sentences, set apart, is dev."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "sentiment-finance", "Sentences_AllAgree.txt")
     encoder = sys.argv[1] if len(sys.argv) > 1 else "en"
-    settings = Settings().changed(["training.class_weights=true", "training.epochs=15"])
+    settings = task_settings("classifier", ["training.class_weights=true", "training.epochs=15"])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "finance")
         found = train(

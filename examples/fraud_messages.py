@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Classifier, Settings, train
-from elmokit.tasks.report import scores_text
+from elmokit.tasks import Classifier, scores_text, task_settings, train
 
 MESSAGES = [
     "URGENT! You have won a £1,000 prize. Call 09061701461 now to claim.",
@@ -22,7 +21,9 @@ def main() -> None:
     """Train; a tenth of the messages, set apart, is dev."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "fraud-sms", "SMSSpamCollection.xz")
     encoder = sys.argv[1] if len(sys.argv) > 1 else "en"
-    settings = Settings().changed(["head.pooling=max", "training.epochs=8", "training.class_weights=true"])
+    settings = task_settings(
+        "classifier", ["head.pooling=max", "training.epochs=8", "training.class_weights=true"]
+    )
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "fraud")
         found = train(

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import IntentModel, Settings, train
+from elmokit.tasks import IntentModel, task_settings, train
 
 REQUESTS = [
     "book a table for four at an italian restaurant in boston tomorrow",
@@ -22,7 +22,7 @@ def main() -> None:
     """Train on a part of the data, for speed; print scores and what was understood."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "intent-snips")
     encoder = sys.argv[1] if len(sys.argv) > 1 else "en"
-    settings = Settings().changed(["training.share=0.2", "training.epochs=12", "head.scheme=BIO"])
+    settings = task_settings("intent", ["training.share=0.2", "training.epochs=12", "head.scheme=BIO"])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "intents")
         found = train("intent", data, encoder=f"chars+{encoder}", out=out, settings=settings, progress=True)

@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Settings, Tagger, train
-from elmokit.tasks.report import scores_text
+from elmokit.tasks import Tagger, scores_text, task_settings, train
 
 TEXTS = [
     "Naloxone reverses the antihypertensive effect of clonidine.",
@@ -21,7 +20,7 @@ def main() -> None:
     """Train on a part of the data, for speed; print scores, entities and the first errors."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "ner-medical", "bc5cdr")
     encoder = sys.argv[1] if len(sys.argv) > 1 else "en"
-    settings = Settings().changed(["training.share=0.5", "training.epochs=10"])
+    settings = task_settings("tagger", ["training.share=0.5", "training.epochs=10"])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "medical")
         found = train("tagger", data, encoder=f"chars+{encoder}", out=out, settings=settings, progress=True)
@@ -30,7 +29,7 @@ def main() -> None:
             print(f"\n{prediction.text}")
             for span in prediction.spans:
                 print(f"  {span.label:<9} {span.probability:.2f}  {span.text}")
-        print("\nthe first errors on dev (right, decided):")
+        print("\nthe first errors on dev (gold, predicted):")
         for line in (out / "errors.tsv").read_text(encoding="utf-8").splitlines()[1:4]:
             print("  " + "\n    ".join(line.split("\t")[2:]))
 

@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Settings, Tagger, train
-from elmokit.tasks.report import mixes_text, scores_text
+from elmokit.tasks import Tagger, mixes_text, scores_text, task_settings, train
 
 TEXTS = [
     "Angela Merkel met Emmanuel Macron in Paris on Monday.",
@@ -22,7 +21,7 @@ def main() -> None:
     """Train on a fifth of the data, for speed; print scores, layer weights and entities."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "ner-conll2003")
     encoder = sys.argv[1] if len(sys.argv) > 1 else "en"
-    settings = Settings().changed(["training.share=0.2", "training.epochs=12"])
+    settings = task_settings("tagger", ["training.share=0.2", "training.epochs=12"])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "ner")
         found = train("tagger", data, encoder=f"chars+{encoder}", out=out, settings=settings, progress=True)

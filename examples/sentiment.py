@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Settings, train
+from elmokit.tasks import task_settings, train
 
 ENGLISH = ["A warm, funny and wonderful film.", "Two hours of my life that I will never get back."]
 CHINESE = ["房间很干净，服务也非常好。", "这本书太无聊了，看了一半就放下了。"]
@@ -24,7 +24,7 @@ def main() -> None:
         (chn, None, encoders.get(1, "zh"), 0.1, CHINESE),
     ]
     for source, dev, encoder, share, texts in runs:
-        settings = Settings().changed([f"training.share={share}", "training.epochs=6"])
+        settings = task_settings("classifier", [f"training.share={share}", "training.epochs=6"])
         with tempfile.TemporaryDirectory() as scratch:
             found = train(
                 "classifier", source, dev=dev, encoder=encoder, out=Path(scratch, "out"), settings=settings,

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 import elmokit
-from elmokit.tasks import comparison
+from elmokit.tasks.core import comparison
 
 TEXT = "Ada\tB-PER\nsaw\tO\nNew\tB-LOC\nYork\tI-LOC\n\nAlan\tB-PER\nleft\tO\n"
 QUICK = ("--set", "head.rnn=8", "--set", "head.dropout=0", "--set", "training.learning_rate=0.05")

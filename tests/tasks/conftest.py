@@ -2,29 +2,12 @@ import pytest
 import torch
 
 from elmokit.encoders import ElmoEncoder
-from elmokit.tasks import Settings
-from elmokit.tasks.dataset import TaskData
-from elmokit.tasks.examples import Example
+from elmokit.tasks import TASKS
+from elmokit.tasks.classifier import LabelledText
+from elmokit.tasks.intent.data import IntentText
+from elmokit.tasks.tagger import TaggedText
+from tests.task_data import quick_settings, sentences
 from tests.tiny import WORDS, write_folder
-
-PEOPLE, PLACES, VERBS = (
-    ("Ada", "Alan", "Grace Hopper"),
-    ("Paris", "Rome", "New York"),
-    ("saw", "left", "likes"),
-)
-
-
-def sentences():
-    """All ways to say that someone did something to some place: (words, BIO tags, what was done)."""
-    for person in PEOPLE:
-        for verb in VERBS:
-            for place in PLACES:
-                words, tags = [], []
-                for text, kind in ((person, "PER"), (verb, None), (place, "LOC"), (".", None)):
-                    for number, word in enumerate(text.split()):
-                        words.append(word)
-                        tags.append("O" if kind is None else f"{'I' if number else 'B'}-{kind}")
-                yield words, tags, verb
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +18,7 @@ def elmo(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
-    """Data of all three tasks, by the task; train and dev are the same, so that dev can be learnt."""
+    """Data of all tasks, by the task; train and dev are the same, so that dev can be learnt."""
     root = tmp_path_factory.mktemp("data")
     for part in ("train", "dev"):
         (root / "tagger").mkdir(exist_ok=True)
@@ -52,24 +35,13 @@ def folders(tmp_path_factory):
             ("label", [verb for _, _, verb in sentences()]),
         ):
             (intent / name).write_text("\n".join(lines) + "\n")
-    return {task: root / task for task in ("tagger", "classifier", "intent")}
+    return {task: root / task for task in TASKS}
 
 
 @pytest.fixture
 def quick():
-    """Settings that learn little data by heart in a second."""
-    return Settings().changed(
-        [
-            "head.rnn=16",
-            "head.dropout=0",
-            "encoder.dropout=0",
-            "training.learning_rate=0.02",
-            "training.epochs=12",
-            "training.patience=12",
-            "training.batch=9",
-            "training.least_steps=1",
-        ]
-    )
+    """Those of a tagger."""
+    return quick_settings("tagger")
 
 
 @pytest.fixture
@@ -80,17 +52,11 @@ def tiny_encoder(elmo):
 
 @pytest.fixture
 def examples():
-    """The sentences as examples with all labels."""
+    """The sentences as examples with tags and labels."""
     return [
-        Example(tuple(words), tuple(tags), (verb,), f"made, line {number}")
-        for number, (words, tags, verb) in enumerate(sentences(), start=1)
+        IntentText(TaggedText(tuple(words), tuple(tags), "made"), LabelledText(tuple(words), (verb,), "made"))
+        for words, tags, verb in sentences()
     ]
-
-
-@pytest.fixture
-def data(examples):
-    """The examples as training and dev data."""
-    return TaskData(examples, examples)
 
 
 @pytest.fixture(autouse=True)

@@ -1,14 +1,17 @@
 """How the layers of encoders reach the task: mixes, places, tuning, gradual unfreezing."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
 import elmokit
+from elmokit.base import settings_from_dict
 from elmokit.encoders import CharacterEncoder
-from elmokit.tasks import EncoderSettings, Settings
-from elmokit.tasks.inputs import TaskInputs
-from elmokit.tasks.model import Tagger, TaskConfig
-from elmokit.tasks.optimizer import make_optimizer, unfreeze
+from elmokit.tasks import EncoderSettings, Tagger, task_settings
+from elmokit.tasks.core.inputs import TaskInputs
+from elmokit.tasks.core.optimizer import make_optimizer, unfreeze
+from elmokit.tasks.tagger import TaggerTask
 from elmokit.text import TokenizerSpec
 
 SENTENCES = [["the", "cat"], ["a", "bank", "."]]
@@ -67,11 +70,8 @@ def test_dropout_in_training_alone(tiny_encoder):
 
 
 def make_tagger(encoder, *changes):
-    settings = Settings().changed(["head.rnn=4", *changes])
-    tokenizer = TokenizerSpec(name="whitespace")
-    return Tagger(
-        TaskConfig(task="tagger", settings=settings, tokenizer=tokenizer, tags=("A", "B")), [encoder]
-    )
+    task = TaggerTask(task_settings("tagger", ["head.rnn=4", *changes]), tags=("A", "B"))
+    return Tagger(task, [encoder], tokenizer=TokenizerSpec(name="whitespace"))
 
 
 def moving(model, encoder):
@@ -81,14 +81,14 @@ def moving(model, encoder):
 def test_frozen_encoders_are_no_part_of_the_model(tiny_encoder):
     model = make_tagger(tiny_encoder)
     assert not any("module" in name for name, _ in model.named_parameters())
-    assert len(make_optimizer(model, model.config.settings.training).param_groups) == 1
+    assert len(make_optimizer(model, model.task.settings.training).param_groups) == 1
 
 
 def test_tuning_from_a_layer_up_with_smaller_steps_below(tiny_encoder):
     model = make_tagger(
         tiny_encoder, "encoder.tune_from=1", "encoder.learning_rate=0.1", "encoder.layer_decay=0.5"
     )
-    optimizer = make_optimizer(model, model.config.settings.training)
+    optimizer = make_optimizer(model, model.task.settings.training)
     assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.05, 0.003]
     unfreeze(model, epoch=1)
     assert moving(model, tiny_encoder) == [False, True, True]
@@ -109,9 +109,9 @@ def test_gradual_unfreezing(tiny_encoder):
 def test_tuning_moves_what_it_should(tiny_encoder, examples, tune_from):
     model = make_tagger(tiny_encoder, f"encoder.tune_from={tune_from}")
     before = [[weight.detach().clone() for weight in stage] for stage in tiny_encoder.module.stages()]
-    optimizer = make_optimizer(model, model.config.settings.training)
+    optimizer = make_optimizer(model, model.task.settings.training)
     unfreeze(model, 1)
-    model.forward([example.tokens for example in examples]).vectors.square().sum().backward()
+    model(examples).vectors.square().sum().backward()
     optimizer.step()
     moved = [
         any(not torch.equal(old, new) for old, new in zip(olds, news, strict=True))
@@ -130,32 +130,33 @@ def test_a_linear_head_reads_each_encoder_once(tiny_encoder):
 
 
 def test_settings():
-    changed = Settings().changed(["head.rnn = 7", "encoder.tune_from=2", "encoder.mix=top"])
+    changed = task_settings("tagger", ["head.rnn = 7", "encoder.tune_from=2", "encoder.mix=top"])
     assert (changed.head.rnn, changed.encoder.tune_from, changed.encoder.mix) == (7, 2, "top")
-    assert Settings.from_dict(changed.to_dict()) == changed
+    assert settings_from_dict(type(changed), asdict(changed), "settings") == changed
     assert changed.changed(["encoder.tune_from=none"]).encoder.tune_from is None
-    assert Settings().with_seed(5).training.seed == 5
+    assert changed.with_seed(5).training.seed == 5
 
 
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
         ("head.rn=3", "head: unknown setting 'rn'; did you mean 'rnn'?"),
-        ("rnn=3", "expected GROUP.NAME=VALUE with a group of encoder, head, training, found 'rnn=3'"),
-        ("head.rnn", "expected GROUP.NAME=VALUE"),
+        ("rnn=3", "settings: unknown setting 'rnn'; known are encoder, head, training"),
+        ("head.rnn", "expected NAME=VALUE or GROUP.NAME=VALUE, found 'head.rnn'"),
         ("head.rnn=-1", "rnn must be a whole number of at least 0, found -1"),
         ("head.rnn=many", "rnn must be a whole number of at least 0, found 'many'"),
-        ("head.dropout=2", "dropout must be a number from 0 to 1, found 2"),
+        ("head.dropout=2", "dropout must be a finite number from 0 to 1, found 2"),
         ("head.pooling=mix", "pooling must be one of attention, max, mean, found 'mix'"),
         ("head.scheme=plain", "scheme must be one of BIO, IOB1, BIOES, BMES, found 'plain'"),
         ("head.crf=False", "crf must be true or false, found 'False'"),
         ("encoder.gradual=off", "gradual must be true or false, found 'off'"),
         ("training.class_weights=1", "class_weights must be true or false, found 1"),
-        ("training.weight_decay=abc", "weight_decay must be a number from 0"),
+        ("training.weight_decay=abc", "weight_decay must be a finite number of at least 0, found 'abc'"),
         ("encoder.place=top", "place must be one of input, output, both, found 'top'"),
     ],
 )
 def test_settings_that_cannot_be(assignment, message):
+    task = "classifier" if "pooling" in assignment else "tagger"
     with pytest.raises(elmokit.ConfigError) as refused:
-        Settings().changed([assignment])
+        task_settings(task, [assignment])
     assert message in str(refused.value)

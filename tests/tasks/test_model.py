@@ -9,12 +9,14 @@ import torch
 import elmokit
 from elmokit.encoders import CharacterEncoder, ElmoEncoder
 from elmokit.model import Packing
-from elmokit.tasks import Settings, TaskModel, train
-from elmokit.tasks.classifier import ClassifierHead, Pooling
-from elmokit.tasks.examples import Example
-from elmokit.tasks.model import IntentModel, TaskConfig
-from elmokit.tasks.rnn import Hidden, TaskRNN
-from elmokit.tasks.tagger import TaggerHead, legal_steps
+from elmokit.tasks import IntentModel, load_task, task_settings, train
+from elmokit.tasks.classifier import ClassifierHead, LabelledText
+from elmokit.tasks.classifier.head import TextPooling
+from elmokit.tasks.core import Hidden, TextInput
+from elmokit.tasks.core.rnn import TaskRNN
+from elmokit.tasks.intent import IntentTask
+from elmokit.tasks.tagger import TaggedText, TaggerHead
+from elmokit.tasks.tagger.head import legal_steps
 from elmokit.text import TokenizerSpec
 from tests.tiny import tiny_arrays, tiny_config, write_folder
 
@@ -31,11 +33,11 @@ def hidden(vectors, lengths=LENGTHS):
     [("mean", [[2, 3], [0, 0], [-5, -6]]), ("max", [[3, 4], [0, 0], [-5, -6]])],
 )
 def test_pooling(kind, expected):
-    assert Pooling(kind, 2)(VECTORS, LENGTHS).tolist() == expected
+    assert TextPooling(kind, 2)(VECTORS, LENGTHS).tolist() == expected
 
 
 def test_attention():
-    pooling = Pooling("attention", 2)
+    pooling = TextPooling("attention", 2)
     found = pooling(VECTORS, LENGTHS)
     weights = pooling.attention(VECTORS[:2])[:, 0].softmax(0)
     torch.testing.assert_close(found[0], weights @ VECTORS[:2])
@@ -56,9 +58,9 @@ def test_an_rnn_does_not_look_into_other_sentences():
 def test_class_weights_weigh():
     """With weights w the loss is Σ w_y · loss / Σ w_y."""
     examples = [
-        Example(("a", "b"), labels=("x",)),
-        Example((), labels=("y",)),
-        Example(("c",), labels=("y",)),
+        LabelledText(("a", "b"), ("x",)),
+        LabelledText((), ("y",)),
+        LabelledText(("c",), ("y",)),
     ]
     head = ClassifierHead(2, ["x", "y"], pooling="mean", multi_label=False, weights=torch.tensor([3.0, 1.0]))
     losses = -head._logits(hidden(VECTORS)).log_softmax(dim=1)
@@ -80,40 +82,42 @@ def test_a_tagger_of_spans(crf):
     with torch.no_grad():
         head.linear.bias.copy_(torch.tensor([0.0, 9.0, 0.0, 0.0]))
         head.linear.weight.zero_()
-    first, empty, last = head.decide(hidden(VECTORS))
+    first, empty, last = head.decode(hidden(VECTORS), [])
     assert empty.tags == []
     if crf:  # B alone is not legal
         assert first.tags == ["B-X", "E-X"]
         assert last.tags in (["O"], ["S-X"])
     else:
         assert first.tags == ["B-X", "B-X"]
-        assert first.spans[0][1] == pytest.approx(first.tag_probabilities[0])
-    examples = [Example(("a", "b"), ("B-X", "E-X")), Example(()), Example(("c",), ("O",))]
+        assert first.spans[0][1] == pytest.approx(first.probabilities[0])
+    examples = [TaggedText(("a", "b"), ("B-X", "E-X")), TaggedText((), ()), TaggedText(("c",), ("O",))]
     assert head.loss(hidden(VECTORS), examples).item() > 0
 
 
-def make_model(encoders, **changes):
-    config = TaskConfig(
-        task="intent", settings=Settings().changed(["head.rnn=4"]),
-        tokenizer=TokenizerSpec(name="whitespace"),
-        tags=("O", "B-X", "E-X"), labels=("é", "b"), scheme="BIO", **changes,
-    )  # fmt: skip
-    return IntentModel(config, encoders).eval()
+def make_model(encoders):
+    settings = task_settings("intent", ["head.rnn=4"])
+    task = IntentTask(settings, tags=("O", "B-X", "E-X"), labels=("é", "b"), scheme="BIO")
+    return IntentModel(task, encoders, tokenizer=TokenizerSpec(name="whitespace")).eval()
 
 
-def same_decisions(one, other):
+def decoded(model, *texts):
+    return model.decode([TextInput.read(text, str.split) for text in texts])
+
+
+def same_outputs(one, other):
     texts = [["a", "bank"], ["the"]]
-    for old, new in zip(one.decide(texts), other.decide(texts), strict=True):
-        assert old.tags == new.tags
-        assert list(old.scores.values()) == pytest.approx(list(new.scores.values()), abs=1e-6)
+    for old, new in zip(decoded(one, *texts), decoded(other, *texts), strict=True):
+        assert old.slots.tags == new.slots.tags
+        scores = list(new.intent.scores.values())
+        assert list(old.intent.scores.values()) == pytest.approx(scores, abs=1e-6)
 
 
 def test_saved_and_loaded(elmo, tmp_path):
     model = make_model([CharacterEncoder(), ElmoEncoder.open(elmo)])
     model.save(tmp_path / "model")
-    loaded = TaskModel.load(tmp_path / "model")
-    assert loaded.config == model.config
-    same_decisions(model, loaded)
+    loaded = load_task(tmp_path / "model")
+    assert (loaded.task, loaded.tokenizer) == (model.task, model.tokenizer)
+    same_outputs(model, loaded)
     assert {path.name for path in (tmp_path / "model").iterdir()} == {"config.json", "model.safetensors"}
 
 
@@ -128,7 +132,7 @@ def test_self_contained(elmo, tmp_path):
     shutil.rmtree(source)
     (tmp_path / "v.txt").unlink()
     shutil.move(tmp_path / "model", tmp_path / "moved")
-    same_decisions(model, TaskModel.load(tmp_path / "moved"))
+    same_outputs(model, load_task(tmp_path / "moved"))
 
 
 def test_the_encoder_has_changed_since(tmp_path):
@@ -136,32 +140,32 @@ def test_the_encoder_has_changed_since(tmp_path):
     make_model([ElmoEncoder.open(str(folder))]).save(tmp_path / "model")
     write_folder(tmp_path / "elmo", arrays=tiny_arrays(tiny_config(), seed=5))
     with pytest.raises(elmokit.ModelFileError, match=r"has changed since .* was trained .* or train again"):
-        TaskModel.load(tmp_path / "model")
+        load_task(tmp_path / "model")
 
 
 def test_folders_that_hold_no_model(tmp_path):
     with pytest.raises(elmokit.ModelFileError, match=r"config.json"):
-        TaskModel.load(tmp_path)
+        load_task(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"format": "elmokit"}))
-    with pytest.raises(elmokit.ModelFileError, match="holds no elmokit-task model of version 1"):
-        TaskModel.load(tmp_path)
+    with pytest.raises(elmokit.ModelFileError, match="holds no elmokit-task model of version 2 or 1"):
+        load_task(tmp_path)
 
 
 def test_damaged_weights(tmp_path):
     make_model([CharacterEncoder()]).save(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no")
     with pytest.raises(elmokit.ModelFileError, match="the weights do not fit"):
-        TaskModel.load(tmp_path)
+        load_task(tmp_path)
 
 
 def test_a_tuned_encoder_is_saved_with_the_model(folders, elmo, quick, tmp_path):
     settings = quick.changed(["encoder.tune_from=0", "encoder.learning_rate=0.01", "training.epochs=2"])
     found = train("tagger", folders["tagger"], encoder=elmo, out=tmp_path / "out", settings=settings)
-    loaded = TaskModel.load(tmp_path / "out")
+    loaded = load_task(tmp_path / "out")
     assert (tmp_path / "out" / "encoder-0" / "model.safetensors").exists()
     tuned, original = loaded.encoders[0].fingerprint(), ElmoEncoder.open(elmo).fingerprint()
     assert tuned != original
-    texts = [["Ada", "saw", "Rome", "."]]
-    old, new = found.model.decide(texts)[0], loaded.decide(texts)[0]
+    text = ["Ada", "saw", "Rome", "."]
+    (old,), (new,) = decoded(found.model, text), decoded(loaded, text)
     assert old.tags == new.tags
-    assert old.tag_probabilities == pytest.approx(new.tag_probabilities, abs=1e-5)
+    assert old.probabilities == pytest.approx(new.probabilities, abs=1e-5)

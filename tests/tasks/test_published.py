@@ -2,10 +2,11 @@
 
 import pytest
 
-from elmokit.tasks.dataset import read_data
-from elmokit.tasks.examples import scheme_of
+from elmokit.tasks import find_task
+from elmokit.tasks.core import read_data
+from elmokit.tasks.tagger.data import scheme_of
 from elmokit.text import TokenizerSpec
-from elmokit.text.tokenizers import make_word_cutter
+from elmokit.text.tokenizers import make_word_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -24,9 +25,11 @@ from elmokit.text.tokenizers import make_word_cutter
     ],
 )
 def test_published(published, task, data, settings, train, dev, scheme):
-    cut = make_word_cutter(TokenizerSpec(name="characters" if "zh" in data else "rules"))
-    found = read_data(published.parent / "tasks" / data, task, cut=cut, **settings)
+    tokenize = make_word_tokenizer(TokenizerSpec(name="characters" if "zh" in data else "rules"))
+    formats = find_task(task).task_type.formats
+    found = read_data(formats, published.parent / "tasks" / data, tokenize=tokenize, **settings)
     assert (len(found.train), len(found.dev)) == (train, dev)
     if scheme is not None:
-        assert scheme_of(found.train) == scheme
-        assert scheme_of(found.dev, scheme) == scheme
+        tagged = [[getattr(e, "slots", e) for e in part] for part in (found.train, found.dev)]
+        assert scheme_of(tagged[0]) == scheme
+        assert scheme_of(tagged[1], scheme) == scheme

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.tasks.schemes import (
+from elmokit.tasks.tagger.schemes import (
     SPAN_SCHEMES,
     Span,
     convert,

@@ -18,7 +18,7 @@ def predict(source: Any, tokens: bool, split: bool | str, model: str, device: st
     from elmokit.tasks import load_task
 
     task_model = load_task(model, device=device)
-    language = task_model.config.tokenizer.language
+    language = task_model.tokenizer.language
     for prediction in task_model.stream(
         options.read_input(source, tokens=tokens, split=split, language=language)
     ):

@@ -1,4 +1,4 @@
-"""Labelled data in, a model that labels text out: tagging, classification, intents with slots.
+"""Labelled data in, a model that labels text out: one package per task, and `core` for what they share.
 
 Importing this package is cheap: torch and the tasks themselves are imported when a name is used.
 """
@@ -7,40 +7,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmokit.tasks.comparison import Compared, MeasuredRun, compare, comparison_text
-    from elmokit.tasks.evaluation import evaluate
-    from elmokit.tasks.metrics import Scores
-    from elmokit.tasks.model import Classifier, IntentModel, Tagger, TaskModel, load_task
-    from elmokit.tasks.prediction import LabelledSpan, Prediction
-    from elmokit.tasks.report import mixes_text, scores_text
-    from elmokit.tasks.settings import (
+    from elmokit.tasks.by_name import compare, find_task, load_task, task_settings, train
+    from elmokit.tasks.classifier import Classifier
+    from elmokit.tasks.core import (
+        Compared,
         EncoderSettings,
-        HeadSettings,
-        Settings,
+        MeasuredRun,
+        Scores,
+        TaskModel,
+        TaskSettings,
+        Training,
         TrainingSettings,
-        task_settings,
+        comparison_text,
+        evaluate,
+        mixes_text,
+        scores_text,
     )
-    from elmokit.tasks.training import Training, train
+    from elmokit.tasks.intent import IntentModel
+    from elmokit.tasks.tagger import LabelledSpan, Tagger
 
 __all__ = [
     "TASKS",
     "Classifier",
     "Compared",
     "EncoderSettings",
-    "HeadSettings",
     "IntentModel",
     "LabelledSpan",
     "MeasuredRun",
-    "Prediction",
     "Scores",
-    "Settings",
     "Tagger",
     "TaskModel",
+    "TaskSettings",
     "Training",
     "TrainingSettings",
     "compare",
     "comparison_text",
     "evaluate",
+    "find_task",
     "load_task",
     "mixes_text",
     "scores_text",
@@ -48,22 +51,23 @@ __all__ = [
     "train",
 ]
 
-TASKS = ("tagger", "classifier", "intent")
+# Each package has the model class of its task as MODEL.
+TASKS = {
+    "tagger": "elmokit.tasks.tagger",
+    "classifier": "elmokit.tasks.classifier",
+    "intent": "elmokit.tasks.intent",
+}
 
-_HOMES = {
-    "comparison": ("Compared", "MeasuredRun", "compare", "comparison_text"),
-    "evaluation": ("evaluate",),
-    "metrics": ("Scores",),
-    "model": ("Classifier", "IntentModel", "Tagger", "TaskModel", "load_task"),
-    "prediction": ("LabelledSpan", "Prediction"),
-    "report": ("mixes_text", "scores_text"),
-    "settings": ("EncoderSettings", "HeadSettings", "Settings", "TrainingSettings", "task_settings"),
-    "training": ("Training", "train"),
+_ELSEWHERE = {
+    "by_name": ("compare", "find_task", "load_task", "task_settings", "train"),
+    "classifier": ("Classifier",),
+    "intent": ("IntentModel",),
+    "tagger": ("LabelledSpan", "Tagger"),
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (what a name stands for)
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"elmokit.tasks.{home}"), name)
-    raise AttributeError(f"module 'elmokit.tasks' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'elmokit.tasks' has no attribute {name!r}")
+    home = next((home for home, names in _ELSEWHERE.items() if name in names), "core")
+    return getattr(import_module(f"elmokit.tasks.{home}"), name)

@@ -1,20 +1,21 @@
-"""Tag schemes: spans of tokens written as one tag a token, and back.
+"""Tag schemes: spans of tokens written as one tag per token, and back.
 
-scheme   a span of three  of one   "O" is outside; a kind follows the letter after a "-"
+scheme   a span of three  of one   "O" is outside; the kind follows the letter and a "-"
 BIO      B I I            B
-IOB1     I I I            I        B only where a span follows at once on another of its kind
+IOB1     I I I            I        B only directly after another span of the same kind
 BIOES    B I E            S
 BMES     B M E            S
 plain    tags without spans, such as parts of speech
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-Scheme = Literal["BIO", "IOB1", "BIOES", "BMES", "plain"]
+SpanScheme = Literal["BIO", "IOB1", "BIOES", "BMES"]
+Scheme = Literal[SpanScheme, "plain"]
 
 OUTSIDE = "O"
-SPAN_SCHEMES: tuple[Scheme, ...] = ("BIO", "IOB1", "BIOES", "BMES")
+SPAN_SCHEMES: tuple[SpanScheme, ...] = get_args(SpanScheme)
 
 _INSIDE = {"BIO": "I", "IOB1": "I", "BIOES": "I", "BMES": "M"}
 
@@ -28,10 +29,10 @@ class Span(NamedTuple):
 
 
 def find_spans(tags: Sequence[str]) -> list[Span]:
-    """The spans in tags of any scheme, legal or not, by conlleval's rules.
+    """Return the spans in tags of any scheme, legal or not, by conlleval's rules.
 
-    A span begins at B or S, and at any other tag that does not go on with the span before it; it ends after E
-    or S, before another kind, before O and where the next begins.
+    A span starts at B or S, and at any other tag that does not continue the span before it; it ends after E
+    or S, before another kind, before O and where the next span starts.
 
     Example:
         >>> [tuple(span) for span in find_spans(["I-PER", "I-PER", "I-LOC", "O", "B-LOC", "B-LOC"])]
@@ -55,7 +56,7 @@ def find_spans(tags: Sequence[str]) -> list[Span]:
 
 
 def write_spans(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
-    """The tags of `length` tokens with these spans, which do not overlap and are in order.
+    """Return the tags of `length` tokens with these spans, which must be in order and not overlap.
 
     Example:
         >>> write_spans([Span(0, 1, "X"), Span(1, 3, "X")], 4, "BIOES")
@@ -75,26 +76,26 @@ def write_spans(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]
 
 
 def convert(tags: Sequence[str], source: Scheme, target: Scheme) -> list[str]:
-    """Tags of one scheme in another; plain ones stay as they are."""
+    """Convert tags from one scheme to another; plain tags stay as they are."""
     if "plain" in (source, target) or source == target:
         return list(tags)
     return write_spans(find_spans(tags), len(tags), target)
 
 
 def fitting_schemes(tags: Sequence[str], schemes: Iterable[Scheme]) -> list[Scheme]:
-    """Those of the schemes that would write these tags so."""
+    """Return the schemes that write the spans of these tags in exactly this way."""
     spans = find_spans(tags)
     return [scheme for scheme in schemes if write_spans(spans, len(tags), scheme) == list(tags)]
 
 
 def has_kind(tag: str) -> bool:
-    """Whether it is a tag of a span scheme: O, or a letter, "-" and a kind."""
+    """Return whether a tag is of a span scheme: O, or a letter, "-" and a kind."""
     letter, dash, kind = tag.partition("-")
     return tag == OUTSIDE or (letter in ("B", "I", "M", "E", "S") and bool(dash and kind))
 
 
 def is_legal(previous: str, following: str, scheme: Scheme) -> bool:
-    """Whether one tag may follow another; before the first and after the last token stands "O".
+    """Return whether one tag may follow another; "O" stands before the first and after the last token.
 
     Example:
         >>> is_legal("O", "I-PER", "BIO"), is_legal("O", "I-PER", "IOB1"), is_legal("B-PER", "O", "BIOES")
@@ -109,5 +110,10 @@ def is_legal(previous: str, following: str, scheme: Scheme) -> bool:
     if scheme == "IOB1":
         return after != "B" or same
     is_open = before in ("B", _INSIDE[scheme])
-    goes_on = after in ("E", _INSIDE[scheme])
-    return goes_on == is_open and (same or not is_open)
+    continues = after in ("E", _INSIDE[scheme])
+    return continues == is_open and (same or not is_open)
+
+
+def kind_of(tag: str, scheme: Scheme) -> str:
+    """Return the kind of the span that a tag belongs to, or the tag itself where there are no spans."""
+    return tag if scheme == "plain" or tag == OUTSIDE else tag.partition("-")[2]

@@ -1,26 +1,56 @@
 """The head that labels whole texts: pooling over the tokens, and a linear layer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmokit.tasks.decisions import Decision
-from elmokit.tasks.examples import Example
-from elmokit.tasks.rnn import Hidden
-from elmokit.tasks.settings import PoolingChoice
+from elmokit.tasks.classifier.data import LabelledText
+from elmokit.tasks.core import HeadSettings, Hidden, Item, TaskSettings
 
-_ATTENTION = 128  # rows of W: one score for a token needs no more
+TokenPooling = Literal["attention", "max", "mean"]
+
+_ATTENTION = 128  # rows of W: one score per token needs no more
 
 
-class Pooling(nn.Module):
-    """One vector of a text's: their mean, their maximum, or a sum weighted by attention; zero for no tokens.
+@dataclass(frozen=True, kw_only=True)
+class ClassifierHeadSettings(HeadSettings):
+    """The settings of a classifier's head.
+
+    Attributes:
+        pooling: how the vectors of the tokens become one.
+        multi_label: whether a text may have any number of labels.
+    """
+
+    pooling: TokenPooling = "attention"
+    multi_label: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSettings(TaskSettings):
+    """All settings of a classifier."""
+
+    head: ClassifierHeadSettings = field(default_factory=ClassifierHeadSettings)
+
+
+@dataclass(frozen=True)
+class PredictedLabels:
+    """The labels of one text: those that were chosen, and the probability of every label."""
+
+    labels: list[str]
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+class TextPooling(nn.Module):
+    """The vectors of a text's tokens as one: mean, maximum, or attention-weighted sum; zero without tokens.
 
     Attention: a_t = softmax_t(v · tanh(W h_t + b)), then Σ_t a_t h_t.
     """
 
-    def __init__(self, kind: PoolingChoice, dim: int) -> None:
+    def __init__(self, kind: TokenPooling, dim: int) -> None:
         super().__init__()
         self.kind = kind
         self.attention = None
@@ -50,11 +80,11 @@ class ClassifierHead(nn.Module):
     """Labels for texts.
 
     Args:
-        dim: of the vectors.
-        labels: that there are.
-        pooling: see `Pooling`.
-        multi_label: whether each label is a question of its own; else exactly one is right.
-        weights: (K,) how much each label counts.
+        dim: size of the vectors.
+        labels: the label set.
+        pooling: see `TextPooling`.
+        multi_label: whether each label is predicted independently; else exactly one is true.
+        weights: (K,) weight of each label in the loss.
     """
 
     weights: Tensor | None
@@ -64,41 +94,41 @@ class ClassifierHead(nn.Module):
         dim: int,
         labels: Sequence[str],
         *,
-        pooling: PoolingChoice,
+        pooling: TokenPooling,
         multi_label: bool,
         weights: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.labels = list(labels)
         self.multi_label = multi_label
-        self.pooling = Pooling(pooling, dim)
+        self.pooling = TextPooling(pooling, dim)
         self.linear = nn.Linear(dim, len(labels))
         self.register_buffer("weights", weights, persistent=False)
         self._ids = {label: number for number, label in enumerate(labels)}
 
-    def loss(self, hidden: Hidden, examples: Sequence[Example]) -> Tensor:
-        """The mean loss of a text."""
+    def loss(self, hidden: Hidden, examples: Sequence[LabelledText]) -> Tensor:
+        """Return the mean loss of a text."""
         logits = self._logits(hidden)  # (B, K)
         if not self.multi_label:
             gold = torch.tensor([self._ids[example.labels[0]] for example in examples], device=logits.device)
             return functional.cross_entropy(logits, gold, self.weights)
-        several = torch.zeros_like(logits)
+        several = torch.zeros_like(logits)  # (B, K)
         for row, example in enumerate(examples):
             several[row, [self._ids[label] for label in example.labels]] = 1.0
         return functional.binary_cross_entropy_with_logits(logits, several, pos_weight=self.weights)
 
-    def decide(self, hidden: Hidden) -> list[Decision]:
-        """The likeliest label, or all that are likelier than not."""
+    def decode(self, hidden: Hidden, items: Sequence[Item]) -> list[PredictedLabels]:
+        """Return the most probable label of each text, or all labels with a probability above one half."""
         logits = self._logits(hidden)  # (B, K)
         probabilities = torch.sigmoid(logits) if self.multi_label else logits.softmax(dim=1)
-        decisions = []
+        outputs = []
         for row in probabilities.tolist():
             scores = dict(zip(self.labels, row, strict=True))
             likely = [label for label, probability in scores.items() if probability > 0.5]
             chosen = likely if self.multi_label else [max(scores, key=scores.__getitem__)]
-            decisions.append(Decision(labels=chosen, scores=scores))
-        return decisions
+            outputs.append(PredictedLabels(chosen, scores))
+        return outputs
 
     def _logits(self, hidden: Hidden) -> Tensor:
-        logits: Tensor = self.linear(self.pooling(hidden.vectors, hidden.lengths))
+        logits: Tensor = self.linear(self.pooling(hidden.vectors, hidden.lengths))  # (B, K)
         return logits

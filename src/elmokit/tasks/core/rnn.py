@@ -1,32 +1,23 @@
 """The task's own bidirectional LSTM over packed batches."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.kernels import Dropout, bidirectional_lstm
 from elmokit.model import Packing
-
-
-class Hidden(NamedTuple):
-    """What a head reads: (S, D) vectors, (B,) lengths, and how the sentences are packed."""
-
-    vectors: Tensor
-    lengths: Tensor
-    packing: Packing
+from elmokit.tasks.core.protocol import Hidden
 
 
 class TaskRNN(nn.Module):
-    """Dropout, LSTM, [h; e], dropout; without a size only [x; e] and dropout.
+    """Dropout, LSTM, [h; e], dropout; with size 0 only [x; e] and dropout.
 
     Args:
-        input_dim: of x.
-        extra_dim: of e, what is added at the output.
+        input_dim: size of x.
+        extra_dim: size of e, which joins the output.
         size: of each direction; 0 for no LSTM.
-        layers: of the LSTM.
-        dropout: before, between and after.
+        layers: number of LSTM layers.
+        dropout: rate before, between and after the layers.
     """
 
     def __init__(self, input_dim: int, extra_dim: int, *, size: int, layers: int, dropout: float) -> None:
@@ -37,7 +28,7 @@ class TaskRNN(nn.Module):
             between = dropout if layers > 1 else 0.0
             self.lstm = nn.LSTM(input_dim, size, layers, bidirectional=True, dropout=between)
             for name, bias in self.lstm.named_parameters():
-                if name.startswith("bias_ih"):  # the forget gate starts open
+                if name.startswith("bias_ih"):  # start with an open forget gate
                     nn.init.constant_(bias[size : 2 * size], 1.0)
         self.output_dim = (2 * size or input_dim) + extra_dim
 

@@ -1,19 +1,21 @@
-"""Which weights move, and how fast: the task's own at one rate, an encoder's layers the slower the lower."""
+"""Learning rates: one for the task's own weights, and smaller ones for lower layers of tuned encoders."""
+
+from typing import Any
 
 import torch
 
 from elmokit.errors import ConfigError
-from elmokit.tasks.model import TaskModel
-from elmokit.tasks.settings import TrainingSettings
+from elmokit.tasks.core.task_model import TaskModel
+from elmokit.tasks.core.task_settings import TrainingSettings
 
 
-def make_optimizer(model: TaskModel, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW with a group for the task's own weights and one for each tuned layer (Howard and Ruder 2018).
+def make_optimizer(model: TaskModel[Any, Any, Any], settings: TrainingSettings) -> torch.optim.AdamW:
+    """Return AdamW with a group for the task's weights and one for each tuned layer (Howard and Ruder 2018).
 
     Raises:
         ConfigError: `tune_from` is above the encoder's top layer.
     """
-    use = model.config.settings.encoder
+    use = model.task.settings.encoder
     groups = []
     tuned = set()
     for module in model.inputs.tuned_parts().values():
@@ -29,9 +31,9 @@ def make_optimizer(model: TaskModel, settings: TrainingSettings) -> torch.optim.
     return torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
 
 
-def unfreeze(model: TaskModel, epoch: int) -> None:
-    """Let the layers move that may in this epoch: those from `tune_from` up, gradually one more an epoch."""
-    use = model.config.settings.encoder
+def unfreeze(model: TaskModel[Any, Any, Any], epoch: int) -> None:
+    """Set which layers are trainable in this epoch: from `tune_from` up, or gradually one more per epoch."""
+    use = model.task.settings.encoder
     for module in model.inputs.tuned_parts().values():
         stages = module.stages()
         lowest = use.tune_from or 0

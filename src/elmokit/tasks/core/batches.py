@@ -1,4 +1,4 @@
-"""Training batches: sentences of like length together, another order every epoch."""
+"""Training batches: examples of similar length together, in another order every epoch."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -7,13 +7,13 @@ import torch
 
 Item = TypeVar("Item")
 
-_NOISE = 0.1  # of a length, so that batches differ from epoch to epoch
+_NOISE = 0.1  # share of a length, so that batches differ from epoch to epoch
 
 
 def shuffled_batches(
     items: Sequence[Item], lengths: Sequence[int], size: int, generator: torch.Generator
 ) -> list[list[Item]]:
-    """All items in batches of `size` (the last may be smaller), sorted by their lengths with some noise."""
+    """Return all items in batches of `size` (one may be smaller), sorted by length with some noise."""
     noise = 1 + _NOISE * (2 * torch.rand(len(items), generator=generator) - 1)
     order = torch.argsort(torch.tensor(lengths) * noise, stable=True).tolist()
     batches = [order[start : start + size] for start in range(0, len(order), size)]

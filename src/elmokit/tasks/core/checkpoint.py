@@ -41,14 +41,16 @@ class Checkpoint:
         """
         checkpoint = cls(cls.path(folder), purpose)
         if resume and not checkpoint._path.exists() and (folder / "config.json").exists():
-            raise DataError(f"{folder} holds a finished training; choose another name, or pass --overwrite")
+            raise DataError(
+                f"{folder} holds a finished training; choose another name, or pass overwrite=True"
+            )
         if not resume or not checkpoint._path.exists():
             return checkpoint
         stored = torch.load(checkpoint._path, weights_only=True)
         if stored["purpose"] != repr(purpose):
             raise DataError(
                 f"{folder} holds an interrupted training of other data, encoders or settings; pass the same "
-                "as then, or --overwrite"
+                "as then, or overwrite=True"
             )
         checkpoint._last, checkpoint.best = stored["last"], stored["best"]
         checkpoint.history = stored["history"]

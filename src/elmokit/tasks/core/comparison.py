@@ -18,14 +18,12 @@ from typing import Any
 from elmokit.base import belong_to_parent, write_text
 from elmokit.encoders import Encoder, TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError, MissingExtra
-from elmokit.tasks.dataset import TaskData, read_data
-from elmokit.tasks.examples import check_task
-from elmokit.tasks.model import TaskModel
-from elmokit.tasks.pictures import new_figure
-from elmokit.tasks.prepare import choose_tokenizer
-from elmokit.tasks.settings import Settings
-from elmokit.tasks.training import train
-from elmokit.text import make_word_cutter
+from elmokit.tasks.core.dataset import TaskData, read_data
+from elmokit.tasks.core.pictures import new_figure
+from elmokit.tasks.core.task_model import TaskModel, num_tokens
+from elmokit.tasks.core.task_settings import TaskSettings
+from elmokit.tasks.core.training import choose_tokenizer, train
+from elmokit.text import make_word_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -89,13 +87,13 @@ class Compared:
 
 
 def compare(
-    task: str,
+    task: type[TaskModel[Any, Any, Any]],
     source: str | Path,
     encoders: Sequence[str],
     *,
     out: str | Path,
     seeds: int = 3,
-    settings: Settings | None = None,
+    settings: TaskSettings | None = None,
     dev: str | Path | None = None,
     format: str | None = None,
     tokenizer: str | None = None,
@@ -127,9 +125,8 @@ def compare(
     """
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()) and not resume:
-        raise DataError(f"{folder} is not empty; choose another name, or pass --resume")
-    task = check_task(task)
-    settings = settings or Settings()
+        raise DataError(f"{folder} is not empty; choose another name, or pass resume=True")
+    settings = settings or task.task_type.settings_type()
     for encoder in encoders:
         open_encoders(encoder)  # a wrong name is told before hours of training, not after
     results = []
@@ -139,7 +136,7 @@ def compare(
             run_folder = folder / f"{_file_name(encoder)}-seed{seed}"
             arguments = {
                 "task": task, "source": str(source), "encoder": encoder, "out": str(run_folder),
-                "settings": settings.with_seed(seed).to_dict(), "dev": None if dev is None else str(dev),
+                "settings": settings.with_seed(seed), "dev": None if dev is None else str(dev),
                 "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
                 "cache": str(folder / "cache"),
             }  # fmt: skip
@@ -198,7 +195,7 @@ def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
         process.join()
         raise ElmoError(
             f"the training of {arguments['out']} was killed (exit code {process.exitcode}), perhaps for want "
-            "of memory; go on with --resume when there is more"
+            "of memory; continue with resume=True when there is more"
         ) from None
     except BaseException:  # Ctrl-C
         process.terminate()
@@ -223,14 +220,13 @@ def _run_child(sender: Connection, arguments: dict[str, Any]) -> None:
 
 def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Train, use, and say what it took; runs in the child."""
-    settings = Settings.from_dict(arguments["settings"])
     out = Path(arguments["out"])
     shutil.rmtree(out, ignore_errors=True)
-    found = train(**arguments | {"settings": settings})
-    model = TaskModel.load(out)
-    sentences = [example.tokens for example in _data(arguments, model.encoders).dev]
+    found = train(**arguments)
+    model = arguments["task"].load(out)
+    examples = _data(arguments, model.encoders).dev
     began = time.perf_counter()
-    model.decide(sentences)
+    model.decode(examples)
     use = time.perf_counter() - began
     epochs = [entry["seconds"] for entry in found.history]
     networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
@@ -240,7 +236,7 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
         trained=sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),
         encoder=sum(weight.numel() for network in networks for weight in network.parameters()),
         training=1e6 * statistics.fmean(epochs) / found.tokens,
-        use=1e6 * use / max(1, sum(map(len, sentences))),
+        use=1e6 * use / max(1, sum(map(num_tokens, examples))),
         memory=peak_memory() / _MEGABYTE,
     )
     measured = {"metric": found.scores.main, "run": asdict(run), "purpose": _purpose(arguments)}
@@ -256,14 +252,15 @@ def _purpose(arguments: dict[str, Any]) -> dict[str, Any]:
         "encoders": [encoder.fingerprint() for encoder in encoders],
         "data": _data(arguments, encoders).fingerprint(),
     }
-    return {name: value for name, value in arguments.items() if name not in where} | now
+    given = {name: value for name, value in arguments.items() if name not in where}
+    as_data = {"task": given["task"].task_type.name, "settings": asdict(given["settings"])}
+    return given | as_data | now
 
 
-def _data(arguments: dict[str, Any], encoders: Sequence[Encoder]) -> TaskData:
-    cut = make_word_cutter(choose_tokenizer(arguments["tokenizer"], encoders))
-    return read_data(
-        arguments["source"], arguments["task"], cut=cut, dev=arguments["dev"], format=arguments["format"]
-    )
+def _data(arguments: dict[str, Any], encoders: Sequence[Encoder]) -> TaskData[Any]:
+    tokenize = make_word_tokenizer(choose_tokenizer(arguments["tokenizer"], encoders))
+    formats, source = arguments["task"].task_type.formats, arguments["source"]
+    return read_data(formats, source, tokenize=tokenize, dev=arguments["dev"], format=arguments["format"])
 
 
 def peak_memory() -> float:

@@ -1,7 +1,7 @@
-"""From the encoders to the task: each encoder's layers mixed, and the mixes joined.
+"""From the encoders to the task: mix the layers of each encoder and concatenate the mixes.
 
     x = [mix_1(encoder 1); mix_2(encoder 2); …]       at the input of the task's RNN
-    e = [mix'_2(encoder 2); …]                         at its output, of contextual encoders alone
+    e = [mix'_2(encoder 2); …]                         at its output, contextual encoders only
 
 Each place has its own mix (Peters et al. 2018, section 3.3). Shapes: see `encoders.base`.
 """
@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from elmokit.encoders import Encoder, LayeredModule, Sentences, TunableEncoder
 from elmokit.errors import ConfigError
 from elmokit.model import ScalarMix
-from elmokit.tasks.settings import EncoderSettings
+from elmokit.tasks.core.task_settings import EncoderSettings
 
 
 @dataclass(frozen=True)
 class LearntMix:
-    """What became of one mix: the share of each layer, and γ."""
+    """The state of one learnt mix: the share of each layer, and γ."""
 
     encoder: str
     place: str
@@ -32,8 +32,8 @@ class TaskInputs(nn.Module):
     """All encoders of a task.
 
     Args:
-        encoders: whose vectors are joined, in this order.
-        settings: of the contextual ones; others are always at the input.
+        encoders: whose vectors are concatenated, in this order.
+        settings: for contextual encoders; others are always at the input.
     """
 
     def __init__(self, encoders: Sequence[Encoder], settings: EncoderSettings) -> None:
@@ -49,16 +49,16 @@ class TaskInputs(nn.Module):
 
     @property
     def input_dim(self) -> int:
-        """Numbers of x."""
+        """Size of x."""
         return sum(part.encoder.dim for part in self._parts() if part.input_mix is not None)
 
     @property
     def output_dim(self) -> int:
-        """Numbers of e."""
+        """Size of e."""
         return sum(part.encoder.dim for part in self._parts() if part.output_mix is not None)
 
     def forward(self, sentences: Sentences) -> tuple[Tensor, Tensor]:
-        """The vectors x (S, input_dim) and e (S, output_dim)."""
+        """Return the vectors x (S, input_dim) and e (S, output_dim)."""
         inputs, outputs = [], []
         for part in self._parts():
             layers = part(sentences)  # (L, S, D)
@@ -71,12 +71,12 @@ class TaskInputs(nn.Module):
         return torch.cat([none, *inputs], dim=1), torch.cat([none, *outputs], dim=1)
 
     def regulariser(self) -> Tensor:
-        """What the learnt mixes add to the loss."""
+        """Return what the learnt mixes add to the loss."""
         terms = [mix.regulariser(self.settings.mix_penalty) for _, _, mix in self._learnt()]
         return torch.stack(terms).sum() if terms else torch.zeros(())
 
     def learnt_mixes(self) -> list[LearntMix]:
-        """The mixes as they are now."""
+        """Return the learnt mixes as they are now."""
         return [
             LearntMix(part.encoder.spec, place, mix.weights.softmax(0).tolist(), mix.gamma.item())
             for part, place, mix in self._learnt()
@@ -84,7 +84,7 @@ class TaskInputs(nn.Module):
         ]
 
     def tuned_parts(self) -> dict[int, LayeredModule]:
-        """The pretrained encoders that are trained with the task, by their places in `parts`."""
+        """Return the pretrained encoders that are trained with the task, by their positions in `parts`."""
         parts = enumerate(self._parts())
         return {place: part.module for place, part in parts if part.tuned and part.module is not None}
 
@@ -99,7 +99,7 @@ class TaskInputs(nn.Module):
 
 
 class EncoderPart(nn.Module):
-    """One encoder with its mixes; what of the encoder is trained is a submodule."""
+    """One encoder with its mixes; the encoder is a submodule if it is trained with the task."""
 
     module: LayeredModule | None
 
@@ -112,11 +112,11 @@ class EncoderPart(nn.Module):
         self.output_mix = _make_mix(encoder, settings) if place in ("output", "both") else None
         self.module = None
         if self.tuned or not encoder.pretrained:
-            assert isinstance(encoder, TunableEncoder)  # contextual encoders and those without knowledge are
+            assert isinstance(encoder, TunableEncoder)  # contextual and untrained encoders are
             self.module = encoder.module
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """(L, S, D)."""
+        """Return the layers of all tokens, (L, S, D)."""
         if self.module is not None:
             layers: Tensor = self.module(sentences)
             return layers

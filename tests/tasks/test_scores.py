@@ -1,40 +1,46 @@
 """Scores worked by hand, with conlleval's rules."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from elmokit.tasks import Settings
-from elmokit.tasks.decisions import Decision
-from elmokit.tasks.examples import Example
-from elmokit.tasks.metrics import bootstrap, count_items, score
-from elmokit.tasks.model import TaskConfig
-from elmokit.tasks.report import scores_text, write_errors
-from elmokit.text import TokenizerSpec
+from elmokit.tasks import scores_text, task_settings
+from elmokit.tasks.classifier import ClassifierTask, LabelledText, PredictedLabels
+from elmokit.tasks.core.counting import bootstrap, count_items
+from elmokit.tasks.core.evaluation import write_errors
+from elmokit.tasks.intent import IntentTask
+from elmokit.tasks.intent.data import IntentText
+from elmokit.tasks.intent.head import PredictedIntent
+from elmokit.tasks.tagger import PredictedTags, TaggedText, TaggerTask
 
 
-def config(task, **changes):
-    settings = Settings().changed(changes.pop("settings", ["head.scheme=BIO"]))
-    return TaskConfig(task=task, settings=settings, tokenizer=TokenizerSpec(name="rules"), **changes)
+def tagger(scheme="BIO"):
+    return TaggerTask(task_settings("tagger", ["head.scheme=BIO"]), scheme=scheme)
+
+
+def labelled(*rows):
+    return [LabelledText((), tuple(row)) for row in rows]
 
 
 def tagged(*rows):
-    examples, decisions = [], []
-    for number, (right, decided) in enumerate(rows, start=1):
-        tags = tuple(right.split())
-        examples.append(Example(tuple(f"w{i}" for i in range(len(tags))), tags, where=f"f, line {number}"))
-        decisions.append(Decision(tags=decided.split()))
-    return examples, decisions
+    examples, outputs = [], []
+    for number, (gold, predicted) in enumerate(rows, start=1):
+        tags = tuple(gold.split())
+        examples.append(TaggedText(tuple(f"w{i}" for i in range(len(tags))), tags, f"f, line {number}"))
+        outputs.append(PredictedTags(predicted.split()))
+    return examples, outputs
 
 
 def test_entities():
     """One right; one of the wrong kind; one cut short; one missed; one made up."""
-    examples, decisions = tagged(
+    examples, outputs = tagged(
         ("B-PER I-PER O B-LOC", "B-PER I-PER O B-ORG"),
         ("B-LOC I-LOC O B-PER", "B-LOC O O O"),
         ("O O", "O B-PER"),
         ("O", "O"),
     )
-    found = score(config("tagger", scheme="BIO"), examples, decisions)
+    found = tagger().score(examples, outputs)
     assert found.main == "f1"
     assert found.values["precision"] == pytest.approx(1 / 4)
     assert found.values["recall"] == pytest.approx(1 / 4)
@@ -54,9 +60,9 @@ def test_entities():
 
 def test_illegal_tags_count_by_conllevals_rules_unless_strict():
     """I-LOC without B is a span for conlleval; strictly it is none."""
-    examples, decisions = tagged(("O B-LOC I-LOC", "O I-LOC I-LOC"), ("B-PER B-PER", "B-PER B-PER"))
-    lenient = score(config("tagger", scheme="BIO"), examples, decisions)
-    strict = score(config("tagger", scheme="BIO"), examples, decisions, strict=True)
+    examples, outputs = tagged(("O B-LOC I-LOC", "O I-LOC I-LOC"), ("B-PER B-PER", "B-PER B-PER"))
+    lenient = tagger().score(examples, outputs)
+    strict = tagger().score(examples, outputs, strict=True)
     assert lenient.value == 1.0
     assert strict.values["precision"] == 1.0
     assert strict.values["recall"] == pytest.approx(2 / 3)
@@ -74,10 +80,10 @@ def test_agrees_with_nervaluate():
             legal.append(str(tag) if ok else "O")
         other = [tag if random.random() < 0.8 or tag[0] != "O" else "B-A" for tag in legal]
         rows.append((" ".join(legal), " ".join(other)))
-    examples, decisions = tagged(*rows)
-    found = score(config("tagger", scheme="BIO"), examples, decisions)
+    examples, outputs = tagged(*rows)
+    found = tagger().score(examples, outputs)
     judge = nervaluate.Evaluator(
-        [list(e.tags) for e in examples], [d.tags for d in decisions], tags=["A", "B"], loader="list"
+        [list(e.tags) for e in examples], [o.tags for o in outputs], tags=["A", "B"], loader="list"
     )
     strict = judge.evaluate()["overall"]["strict"]
     assert found.values["precision"] == pytest.approx(strict.precision)
@@ -86,32 +92,33 @@ def test_agrees_with_nervaluate():
 
 
 def test_parts_of_speech_have_an_accuracy():
-    examples, decisions = tagged(("NOUN VERB", "NOUN NOUN"), ("NOUN", "NOUN"))
-    found = score(config("tagger"), examples, decisions)
+    examples, outputs = tagged(("NOUN VERB", "NOUN NOUN"), ("NOUN", "NOUN"))
+    found = tagger("plain").score(examples, outputs)
     assert (found.main, found.value) == ("accuracy", pytest.approx(2 / 3))
 
 
 def test_classes():
-    examples = [Example((), labels=(label,)) for label in "aabb"]
-    decisions = [Decision(labels=[label]) for label in "abbb"]
-    found = score(config("classifier"), examples, decisions)
+    outputs = [PredictedLabels([label]) for label in "abbb"]
+    found = ClassifierTask(task_settings("classifier")).score(labelled(*"aabb"), outputs)
     assert (found.main, found.value) == ("accuracy", 0.75)
     assert found.values["macro_f1"] == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert (found.labels, found.confusion) == (["a", "b"], [[1, 1], [0, 2]])
 
 
 def test_several_labels():
-    examples = [Example((), labels=("a", "b")), Example((), labels=("c",)), Example((), labels=("a",))]
-    decisions = [Decision(labels=["a"]), Decision(labels=[]), Decision(labels=["a", "c"])]
-    found = score(config("classifier", settings=["head.multi_label=true"]), examples, decisions)
+    outputs = [PredictedLabels(labels) for labels in (["a"], [], ["a", "c"])]
+    task = ClassifierTask(task_settings("classifier", ["head.multi_label=true"]))
+    found = task.score(labelled("ab", "c", "a"), outputs)
     assert (found.main, found.value) == ("micro_f1", pytest.approx(2 * 2 / (3 + 4)))
     assert found.confusion == []
 
 
 def test_intents():
-    examples = [Example(("w",), ("B-X",), ("play",)), Example(("w",), ("O",), ("stop",))]
-    decisions = [Decision(tags=["B-X"], labels=["play"]), Decision(tags=["O"], labels=["play"])]
-    found = score(config("intent", scheme="BIO"), examples, decisions)
+    slots, tags = tagged(("B-X", "B-X"), ("O", "O"))
+    examples = list(map(IntentText, slots, labelled(["play"], ["stop"])))
+    outputs = [PredictedIntent(one, PredictedLabels(["play"])) for one in tags]
+    task = IntentTask(task_settings("intent", ["head.scheme=BIO"]), scheme="BIO")
+    found = task.score(examples, outputs)
     assert (found.values["slot_f1"], found.values["intent_accuracy"]) == (1.0, 0.5)
     assert (found.main, found.value) == ("score", 0.75)
 
@@ -127,14 +134,14 @@ def test_bootstrap_of_a_coin():
 
 
 def test_nothing_there_and_nothing_found():
-    assert count_items([set()], [set()]).f1() == 0.0
-    assert "label" in scores_text(score(config("tagger", scheme="BIO"), *tagged(("O", "O"))))
+    assert count_items([set()], [set()]).total() == (0.0, 0.0, 0.0)
+    assert "label" in scores_text(tagger().score(*tagged(("O", "O"))))
 
 
 def test_errors_are_listed(tmp_path):
-    examples, decisions = tagged(("B-PER O", "B-PER O"), ("B-PER I-PER O", "B-PER O B-LOC"))
-    assert write_errors(tmp_path / "errors.tsv", examples, decisions, "BIO") == 1
+    examples, outputs = tagged(("B-PER O", "B-PER O"), ("B-PER I-PER O", "B-PER O B-LOC"))
+    write_errors(tmp_path / "errors.tsv", SimpleNamespace(task=tagger()), examples, outputs)
     assert (tmp_path / "errors.tsv").read_text().splitlines() == [
-        "where\ttext\tright\tdecided",
+        "where\ttext\tgold\tpredicted",
         "f, line 2\tw0 w1 w2\tPER:w0 w1@0\tPER:w0@0 | LOC:w2@2",
     ]

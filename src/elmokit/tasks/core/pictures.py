@@ -1,4 +1,4 @@
-"""Pictures of a training: how it went, what is taken for what, which layers are used. Needs matplotlib."""
+"""Pictures of a training: learning curve, confusion matrix, weights of the layers. Needs matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from elmokit.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from elmokit.tasks.inputs import LearntMix
-    from elmokit.tasks.metrics import Scores
+    from elmokit.tasks.core.counting import Scores
+    from elmokit.tasks.core.inputs import LearntMix
 
 _MOST_INCHES = 40.0
-_WRITTEN_OUT = 12  # up to so many labels a confusion matrix has its numbers in it
+_WRITTEN_OUT = 12  # labels up to which a confusion matrix shows its counts
 
 
 def new_figure(width: float = 6.0, height: float = 4.0) -> Any:  # noqa: ANN401 (matplotlib has no types here)
-    """An empty figure that needs no screen.
+    """Return an empty figure that needs no screen.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -28,7 +28,7 @@ def new_figure(width: float = 6.0, height: float = 4.0) -> Any:  # noqa: ANN401 
 
 
 def draw_learning_curve(history: Sequence[dict[str, Any]], main: str, path: Path) -> None:
-    """The training loss and the dev score of each epoch."""
+    """Draw the training loss and the dev score of each epoch."""
     figure = new_figure()
     left = figure.subplots()
     right = left.twinx()
@@ -44,7 +44,7 @@ def draw_learning_curve(history: Sequence[dict[str, Any]], main: str, path: Path
 
 
 def draw_confusion(scores: "Scores", path: Path) -> None:
-    """What is right (rows) against what was decided (columns), as shares of each row."""
+    """Draw true (rows) against predicted labels (columns), as shares of each row."""
     labels, counts = scores.labels, scores.confusion
     size = min(2.5 + 0.35 * len(labels), _MOST_INCHES)
     figure = new_figure(size + 1, size)
@@ -54,7 +54,7 @@ def draw_confusion(scores: "Scores", path: Path) -> None:
     places = range(len(labels))
     axes.set_xticks(places, labels, rotation=90)
     axes.set_yticks(places, labels)
-    axes.set(xlabel="decided", ylabel="right")
+    axes.set(xlabel="predicted", ylabel="true")
     if len(labels) <= _WRITTEN_OUT:
         for row in places:
             for column in places:
@@ -67,7 +67,7 @@ def draw_confusion(scores: "Scores", path: Path) -> None:
 
 
 def draw_mixes(mixes: Sequence["LearntMix"], path: Path) -> None:
-    """The share of each layer in each learnt mix."""
+    """Draw the share of each layer in each learnt mix."""
     figure = new_figure(6, 1.5 + 0.6 * len(mixes))
     axes = figure.subplots()
     names = [f"{Path(mix.encoder).name}, {mix.place} (γ {mix.gamma:.2f})" for mix in mixes]

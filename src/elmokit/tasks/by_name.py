@@ -1,0 +1,53 @@
+"""The functions of `tasks.core` that take a task, for a task's name as well as for its model class."""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from elmokit.errors import ConfigError
+from elmokit.tasks import TASKS, core
+
+AnyModel: TypeAlias = core.TaskModel[Any, Any, Any]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def find_task(task: str | type[AnyModel]) -> type[AnyModel]:
+    """Return the model class of a task.
+
+    Raises:
+        ConfigError: there is no task of that name.
+    """
+    if not isinstance(task, str):
+        return task
+    if task not in TASKS:
+        raise ConfigError(f"{task!r} is no task; expected one of {', '.join(TASKS)}")
+    model: type[AnyModel] = import_module(TASKS[task]).MODEL
+    return model
+
+
+def load_task(folder: str | Path, *, device: str = "cpu") -> AnyModel:
+    """Load a model folder that `train` or `TaskModel.save` wrote, whatever its task."""
+    return find_task(core.read_config(Path(folder))["task"]).load(folder, device=device)
+
+
+def task_settings(task: str, changes: Iterable[str] = ()) -> core.TaskSettings:
+    """Return the settings of a task, with changes such as "head.rnn=100"."""
+    settings: core.TaskSettings = find_task(task).task_type.settings_type()
+    return settings.changed(changes)
+
+
+def _by_name(
+    function: Callable[Concatenate[type[AnyModel], Arguments], Result],
+) -> Callable[Concatenate[str | type[AnyModel], Arguments], Result]:
+    @wraps(function)
+    def call(task: str | type[AnyModel], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return function(find_task(task), *args, **kwargs)
+
+    return call  # type: ignore[return-value]  # its first parameter has a name
+
+
+compare = _by_name(core.compare)
+train = _by_name(core.train)

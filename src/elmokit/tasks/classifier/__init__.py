@@ -1,0 +1,118 @@
+"""Classification: one label, or several, for a whole text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from elmokit.errors import DataError
+from elmokit.tasks.classifier.data import FORMATS, LabelledText, expect_one_label, json_labels
+from elmokit.tasks.classifier.head import (
+    ClassifierHead,
+    ClassifierHeadSettings,
+    ClassifierSettings,
+    PredictedLabels,
+    TokenPooling,
+)
+from elmokit.tasks.classifier.prediction import ClassifierPrediction, labels_text
+from elmokit.tasks.classifier.scores import count_labels, label_pairs
+from elmokit.tasks.core import (
+    Scores,
+    TaskModel,
+    TextInput,
+    by_frequency,
+    check_labels,
+    class_weights,
+    scores_from_counts,
+)
+
+__all__ = [
+    "Classifier",
+    "ClassifierHead",
+    "ClassifierHeadSettings",
+    "ClassifierPrediction",
+    "ClassifierSettings",
+    "ClassifierTask",
+    "LabelledText",
+    "PredictedLabels",
+    "TokenPooling",
+    "count_labels",
+    "json_labels",
+    "label_pairs",
+    "labels_text",
+]
+
+
+@dataclass(frozen=True)
+class ClassifierTask:
+    """Classification with a known label set; see `Task`.
+
+    Attributes:
+        settings: of encoders, head and training.
+        labels: the most frequent first.
+    """
+
+    name = "classifier"
+    formats = FORMATS
+    read_input = staticmethod(TextInput.read)
+    settings_type = ClassifierSettings
+
+    settings: ClassifierSettings
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(
+        cls, settings: ClassifierSettings, examples: Sequence[LabelledText]
+    ) -> tuple["ClassifierTask", list[LabelledText]]:
+        """Find the labels of the training data."""
+        task = cls(settings, by_frequency(example.labels for example in examples))
+        if not task.labels:
+            raise DataError(f"{examples[0].where}: neither this nor any other training text has a label")
+        return task, task.prepare(examples, allow_unseen=True)
+
+    def prepare(self, examples: Sequence[LabelledText], *, allow_unseen: bool) -> list[LabelledText]:
+        """Check that each text has one label, unless it may have several."""
+        if not self.settings.head.multi_label:
+            expect_one_label(examples)
+        if not allow_unseen:
+            check_labels(((example.where, example.labels) for example in examples), self.labels)
+        return list(examples)
+
+    def make_head(self, dim: int, examples: Sequence[LabelledText] = ()) -> ClassifierHead:
+        """Build a pooling and a linear layer."""
+        weights = None
+        if self.settings.training.class_weights:
+            weights = class_weights((example.labels for example in examples), self.labels)
+        head = self.settings.head
+        return ClassifierHead(
+            dim, self.labels, pooling=head.pooling, multi_label=head.multi_label, weights=weights
+        )
+
+    def score(
+        self, examples: Sequence[LabelledText], outputs: Sequence[PredictedLabels], *, strict: bool = False
+    ) -> Scores:
+        """Return the accuracy, or micro-F1 if a text may have several labels."""
+        counted = count_labels(examples, outputs)
+        if self.settings.head.multi_label:
+            return scores_from_counts({"micro_f1": counted})
+        return scores_from_counts({"accuracy": counted}, pairs=label_pairs(examples, outputs))
+
+    def describe(self, example: LabelledText, output: PredictedLabels) -> tuple[str, str]:
+        """Return the true and the predicted labels."""
+        return " | ".join(sorted(example.labels)), " | ".join(sorted(output.labels))
+
+    def present(self, item: TextInput, output: PredictedLabels) -> ClassifierPrediction:
+        """Return the labels beside the text."""
+        return ClassifierPrediction(**item.fields(), labels=output.labels, scores=output.scores)
+
+
+class Classifier(TaskModel[LabelledText, PredictedLabels, ClassifierPrediction]):
+    """A model that labels whole texts.
+
+    Example:
+        >>> Classifier.load("sentiment").predict("A lovely film.").label               # doctest: +SKIP
+        'positive'
+    """
+
+    task_type = ClassifierTask
+
+
+MODEL = Classifier
