@@ -159,7 +159,7 @@ def test_compare(run, data, tmp_path):
 
 
 def test_a_run_that_dies_is_told_of(monkeypatch):
-    with pytest.raises(elmokit.ElmoError, match=r"the training of out failed: KeyError: 'settings'"):
+    with pytest.raises(elmokit.ElmoError, match=r"the training of out failed: TypeError: train"):
         comparison._in_own_process({"out": "out"})  # which lacks all else
     monkeypatch.setattr(comparison, "_run_child", _killed)
     with pytest.raises(elmokit.ElmoError, match=r"was killed \(exit code -9\), perhaps for want of memory"):
