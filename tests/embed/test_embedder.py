@@ -320,7 +320,7 @@ def test_tokenizer_by_name(tmp_path):
     assert elmokit.load(folder).embed("Yes, he can.").tokens == ["Yes", ",", "he", "can", "."]
     assert elmokit.load(folder, tokenizer="whitespace").embed("he can.").tokens == ["he", "can."]
     assert elmokit.load(folder, tokenizer="characters:zh").embed("中文").tokens == ["中", "文"]
-    with pytest.raises(ConfigError, match=r"^tokenizer 'rule' is not known; .* did you mean 'rules'?"):
+    with pytest.raises(ConfigError, match=r"^tokenizer must be .* found 'rule'; did you mean 'rules'\?"):
         elmokit.load(folder, tokenizer="rule")
 
 

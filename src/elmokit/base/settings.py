@@ -113,7 +113,9 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
     """Raise a ConfigError unless `value` is one of `options`."""
     options = list(options)
     if value not in options:
-        raise ConfigError(f"{name} must be one of {', '.join(options)}, found {value!r}")
+        nearest = _nearest(str(value), options)
+        hint = f"; {nearest}" if nearest else ""
+        raise ConfigError(f"{name} must be one of {', '.join(options)}, found {value!r}{hint}")
 
 
 def settings_from_dict(cls: type[Settings], data: object, where: str) -> Settings:
@@ -149,9 +151,13 @@ def refuse_unknown_keys(data: Iterable[str], known: Iterable[str], where: str) -
     known = list(known)
     for key in data:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            hint = _nearest(key, known) or f"known are {', '.join(known)}"
             raise ConfigError(f"{where}: unknown setting {key!r}; {hint}")
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def changed_settings(settings: Settings, assignments: Iterable[str]) -> Settings:

@@ -1,7 +1,7 @@
-"""Text work without torch: files to lines, lines to sentences, sentences to tokens, tokens to ids.
+"""Text processing without torch: files to lines, lines to sentences, sentences to tokens, tokens to ids.
 
-Tokens carry their offsets into the given string, so that whatever is computed for a token can be shown in
-the text it came from; a model records the `TokenizerSpec` it was trained with.
+Tokens carry their offsets into the given string, so that the vectors of a token can be shown in the text it
+came from. A model records the `TokenizerSpec` it was trained with.
 """
 
 from elmokit.text.character_ids import (

@@ -1,39 +1,42 @@
-"""The tokenizers by name, and the record of which one a model was trained with."""
+"""Tokenizers by name, and the record of which one a model was trained with."""
 
-import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import regex
 
+from elmokit.base import check_flag, check_option, settings_from_dict
 from elmokit.errors import ConfigError
 from elmokit.text.extras import icu_tokenizer, jieba_tokenizer, moses_tokenizer, spacy_tokenizer
 from elmokit.text.languages import BY_CHARACTER, BY_DICTIONARY, primary
 from elmokit.text.rules import CJK, SPACE, RuleTokenizer
 from elmokit.text.tokens import Token, Tokenizer
 
-_PIECE_OF_CJK = regex.compile(
+_CJK_TOKEN = regex.compile(
     rf"""
     [{CJK}||\p{{Hangul}}]\p{{M}}*
-    | \p{{N}}++(?:[.,]\p{{N}}++)++  # 3.5 is a run of digits too
+    | \p{{N}}++(?:[.,]\p{{N}}++)++  # numbers such as 3.5
     | [\p{{L}}\p{{M}}\p{{N}}--[{CJK}\p{{Hangul}}]]++
     | [^{SPACE}]\p{{M}}*
     """,
     regex.VERBOSE | regex.VERSION1,
 )
-_PIECE_BETWEEN_BLANKS = regex.compile(rf"[^{SPACE}]++", regex.VERSION1)
+_NO_WHITE_SPACE = regex.compile(rf"[^{SPACE}]++", regex.VERSION1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerSpec:
-    """Which tokenizer a model was trained with; written into its config.json.
+    """Which tokenizer a model was trained with; part of its config.json.
 
     Attributes:
         name: `rules`, `characters`, `whitespace`, `spacy`, `moses`, `icu` or `jieba`.
-        language: An ISO 639 code such as `en`; None where the tokenizer needs none.
-        lowercase: Lower-case the tokens; their offsets stay those of the text as given.
+        language: An ISO 639 code such as `en`, or None if the tokenizer needs none.
+        lowercase: Lower-case the tokens. Their offsets refer to the text as given.
+
+    Raises:
+        ConfigError: A value is not allowed.
     """
 
     name: str
@@ -41,19 +44,13 @@ class TokenizerSpec:
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        if self.name not in _MAKERS:
-            raise ConfigError(
-                f"tokenizer {self.name!r} is not known; "
-                f"expected one of: {' '.join(_MAKERS)}{_nearest(self.name, _MAKERS)}"
-            )
+        check_option("tokenizer", self.name, _MAKERS)
+        check_flag("lowercase", self.lowercase)
+        if not isinstance(self.language, str | None):
+            raise ConfigError(f"language must be a code such as 'en', found {self.language!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the spec as JSON can hold it.
-
-        Example:
-            >>> TokenizerSpec(name="rules", language="en").to_dict()
-            {'name': 'rules', 'language': 'en', 'lowercase': False}
-        """
+        """Return the spec as plain data."""
         return asdict(self)
 
     @classmethod
@@ -72,41 +69,22 @@ class TokenizerSpec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TokenizerSpec":
-        """Read what `to_dict` wrote.
+        """Read what `to_dict` returned.
 
         Raises:
-            ConfigError: A key is unknown, a value is of the wrong kind, or there is no name.
-
-        Example:
-            >>> TokenizerSpec.from_dict({"name": "jieba", "language": "zh"})
-            TokenizerSpec(name='jieba', language='zh', lowercase=False)
+            ConfigError: A key is unknown, the name is missing, or a value is not allowed.
         """
-        known = [field.name for field in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise ConfigError(
-                    f"tokenizer setting {key!r} is not known; "
-                    f"expected: {', '.join(known)}{_nearest(key, known)}"
-                )
-        kinds = {"name": str, "language": str | None, "lowercase": bool}
-        for key, value in values.items():
-            if not isinstance(value, kinds[key]):
-                raise ConfigError(
-                    f"tokenizer setting {key!r} is {value!r}, expected {kinds[key]}; correct it"
-                )
-        if "name" not in values:
-            raise ConfigError(f"the tokenizer has no 'name'; expected one of: {' '.join(_MAKERS)}")
-        return cls(**values)
+        return settings_from_dict(cls, values, "tokenizer")
 
 
 def default_spec(language: str) -> TokenizerSpec:
-    """Choose the tokenizer for a language by how the language is written.
+    """Choose the tokenizer for a language by its script.
 
     Args:
         language: An ISO 639 code, with or without a region: `en`, `pt-BR`.
 
     Returns:
-        `characters` for Chinese and Japanese, `icu` for Thai, Lao, Khmer and Burmese, else `rules`.
+        `characters` for Chinese and Japanese, `icu` for Thai, Lao, Khmer and Burmese, `rules` otherwise.
 
     Raises:
         ConfigError: The language is not known.
@@ -149,11 +127,8 @@ def choose_spec(tokenizer: str | None, language: str | None, *, lowercase: bool 
 def make_tokenizer(spec: TokenizerSpec) -> Tokenizer:
     """Make the tokenizer that a spec describes.
 
-    Args:
-        spec: Its name, language and casing.
-
     Returns:
-        A function from a string to its tokens, in order, each with its place.
+        A function from a string to its tokens with their offsets.
 
     Raises:
         ConfigError: The tokenizer does not know the language.
@@ -165,9 +140,7 @@ def make_tokenizer(spec: TokenizerSpec) -> Tokenizer:
         ['the', 'bank', 'did', "n't", 'pay', '$', '5', '.']
     """
     tokenize = _MAKERS[spec.name](spec.language)
-    if not spec.lowercase:
-        return tokenize
-    return partial(_lowercased, tokenize)
+    return partial(_lowercased, tokenize) if spec.lowercase else tokenize
 
 
 def _lowercased(tokenize: Tokenizer, text: str) -> list[Token]:
@@ -175,14 +148,11 @@ def _lowercased(tokenize: Tokenizer, text: str) -> list[Token]:
 
 
 def make_word_tokenizer(spec: TokenizerSpec) -> Callable[[str], list[str]]:
-    """Make the tokenizer that a spec describes without offsets, for those who have no use for them.
-
-    Args:
-        spec: Its name, language and casing.
+    """Make the tokenizer that a spec describes, without offsets.
 
     Returns:
-        A function from a string to the spelling of its tokens: those of `make_tokenizer`, but for `rules` and
-        `whitespace` in less than half the time.
+        A function from a string to the texts of its tokens. For `rules` and `whitespace` it takes less than
+        half the time of `make_tokenizer`.
 
     Raises:
         ConfigError: The tokenizer does not know the language.
@@ -193,14 +163,14 @@ def make_word_tokenizer(spec: TokenizerSpec) -> Callable[[str], list[str]]:
         ['It', 'ca', "n't", '.']
     """
     tokenize = _MAKERS[spec.name](spec.language)
-    cut: Callable[[str], list[str]]
+    words: Callable[[str], list[str]]
     if isinstance(tokenize, RuleTokenizer):
-        cut = tokenize.words
+        words = tokenize.words
     elif spec.name == "whitespace":
-        cut = str.split
+        words = str.split
     else:
-        cut = lambda text: [token.text for token in tokenize(text)]  # noqa: E731
-    return (lambda text: [word.lower() for word in cut(text)]) if spec.lowercase else cut
+        words = lambda text: [token.text for token in tokenize(text)]  # noqa: E731
+    return (lambda text: [word.lower() for word in words(text)]) if spec.lowercase else words
 
 
 make_word_cutter = make_word_tokenizer  # the old name, until nobody uses it
@@ -210,16 +180,8 @@ def _rules(language: str | None) -> Tokenizer:
     return RuleTokenizer(None if language is None else primary(language))
 
 
-def _characters(language: str | None) -> Tokenizer:
-    return _by_pattern(_PIECE_OF_CJK, language)
-
-
-def _whitespace(language: str | None) -> Tokenizer:
-    return _by_pattern(_PIECE_BETWEEN_BLANKS, language)
-
-
 def _by_pattern(pattern: "regex.Pattern[str]", language: str | None) -> Tokenizer:
-    """Make a tokenizer whose tokens are a pattern's matches, in any known language."""
+    """Make a tokenizer whose tokens are the matches of a pattern, for any known language."""
     if language is not None:
         primary(language)
     return partial(_matches, pattern)
@@ -229,16 +191,10 @@ def _matches(pattern: "regex.Pattern[str]", text: str) -> list[Token]:
     return [Token(match.group(), *match.span()) for match in pattern.finditer(text)]
 
 
-def _nearest(name: str, names: Mapping[str, Any] | list[str]) -> str:
-    """Say which of the names was probably meant, or nothing."""
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 _MAKERS: dict[str, Callable[[str | None], Tokenizer]] = {
     "rules": _rules,
-    "characters": _characters,
-    "whitespace": _whitespace,
+    "characters": partial(_by_pattern, _CJK_TOKEN),
+    "whitespace": partial(_by_pattern, _NO_WHITE_SPACE),
     "spacy": spacy_tokenizer,
     "moses": moses_tokenizer,
     "icu": icu_tokenizer,

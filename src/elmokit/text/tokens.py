@@ -1,4 +1,4 @@
-"""A token with its place in the text, and the protocol that every tokenizer keeps."""
+"""Tokens with their offsets, and the protocol of a tokenizer."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
@@ -7,10 +7,10 @@ from elmokit.errors import ConfigError
 
 
 class Token(NamedTuple):
-    """A token and the span of the given string it was read from.
+    """A token and its span in the given string.
 
-    `text` is the string's `[start:end]`, except where the tokenizer was told to lower-case, or where
-    Moses drops control characters from inside a token.
+    `text` equals the string's `[start:end]`, unless the tokenizer lower-cases, or Moses dropped control
+    characters from inside the token.
     """
 
     text: str
@@ -19,10 +19,10 @@ class Token(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """Anything that cuts a string into tokens, in order and without overlap."""
+    """A function that splits a string into tokens, in order and without overlap."""
 
     def __call__(self, text: str) -> list[Token]:
-        """Cut `text` into tokens."""
+        """Tokenise `text`."""
         ...
 
 
@@ -37,7 +37,7 @@ def refuse_bare_string(tokens: Sequence[str]) -> None:
 
 
 def lists_of_tokens(sentences: Iterable[Sequence[str]]) -> list[Sequence[str]]:
-    """The sentences of any iterable as a list; a ConfigError if they, or one of them, are a bare string."""
+    """Return the sentences as a list; raise a ConfigError if they, or one of them, are a bare string."""
     refuse_bare_string(sentences)  # type: ignore[arg-type]
     found = list(sentences)
     for sentence in found:
@@ -46,16 +46,10 @@ def lists_of_tokens(sentences: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def tokens_from_list(tokens: Sequence[str]) -> list[Token]:
-    """Give tokens that were cut elsewhere their places, as if they were joined by one blank.
-
-    Args:
-        tokens: The tokens of one sentence; a bare string is refused.
-
-    Returns:
-        The same tokens with offsets into `" ".join(tokens)`.
+    """Give tokens of one sentence their offsets into `" ".join(tokens)`.
 
     Raises:
-        ConfigError: `tokens` is a string or holds something that is none.
+        ConfigError: `tokens` is a string, or an item is not a string.
 
     Example:
         >>> tokens_from_list(["The", "bank"])
@@ -70,7 +64,6 @@ def tokens_from_list(tokens: Sequence[str]) -> list[Token]:
                 f"token {position} is of type {type(token).__name__}, expected str; "
                 "pass one list of strings for one sentence"
             )
-        end = start + len(token)
-        placed.append(Token(token, start, end))
-        start = end + 1
+        placed.append(Token(token, start, start + len(token)))
+        start += len(token) + 1
     return placed
