@@ -54,7 +54,7 @@ def test_truncated_file_says_so(tmp_path, kind):
     file = tmp_path / f"cut.{kind}"
     whole = COMPRESS[kind]("\n".join(str(number * 7919) for number in range(50_000)).encode())
     file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=rf"cut\.{kind} is cut short.*copy or make the file again"):
+    with pytest.raises(DataError, match=rf"cut\.{kind} is incomplete.*copy or make the file again"):
         list(read_lines(file))
 
 

@@ -47,7 +47,7 @@ def test_compression_follows_the_name(tmp_path):
 
 @pytest.mark.parametrize("token", [" a", "a\nb", "!!!MAXTERMID", "\ud800", "\0", "\ufeffa"])
 def test_what_would_be_read_back_changed_is_not_written(tmp_path, token):
-    with pytest.raises(DataError, match=r"token 0 of the vocabulary.*cannot stand on a line"):
+    with pytest.raises(DataError, match=r"token 0 of the vocabulary.*cannot be written as a line"):
         Vocabulary([token]).save(tmp_path / "vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
 

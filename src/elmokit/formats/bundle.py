@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from elmokit.errors import ModelFileError
 from elmokit.model import BiLM, LexiconConfig, Softmax, WordConfig
-from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, Lexicon, TokenizerSpec, Vocabulary, lexicon
+from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, Lexicon, TokenizerSpec, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ModelBundle:
     def boundaries(self) -> tuple[str, str]:
         """The tokens that the model reads before and after a sentence."""
         if self.lexicon is not None:
-            return lexicon.BEGIN_SENTENCE_TOKEN, lexicon.END_SENTENCE_TOKEN
+            return self.lexicon.boundaries
         return BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
 
     def __post_init__(self) -> None:

@@ -1,9 +1,8 @@
-"""From tokens to the character ids that the character CNN reads.
+"""The character ids that the character CNN reads.
 
-The ids are those of ELMo *training*: a token's UTF-8 bytes are the ids 0 to 255, five more mark
-boundaries and padding. A row is `BEGIN_WORD, bytes, END_WORD, PAD, PAD, ...`. The ids of ELMo
-*prediction*, as in the published tools, are these plus `PREDICTION_SHIFT`, and there a position without
-a token is a row of zeros.
+These are the ids of ELMo *training*: the UTF-8 bytes of a token are the ids 0 to 255, and five more mark
+boundaries and padding. A row is `BEGIN_WORD, bytes, END_WORD, PAD, PAD, ...`. The ids of ELMo *prediction*,
+as in the published tools, are these plus `PREDICTION_SHIFT`; there, a position without a token is all zeros.
 """
 
 from collections.abc import Sequence
@@ -26,18 +25,18 @@ BEGIN_SENTENCE_TOKEN = "<S>"
 END_SENTENCE_TOKEN = "</S>"
 
 _BOUNDARY_IDS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_SENTENCE}
-_WORD_MARKS = 2  # BEGIN_WORD and END_WORD share the row with the bytes
+_WORD_MARKS = 2  # BEGIN_WORD and END_WORD
 
 
 def character_ids(token: str, *, max_characters: int = 50) -> list[int]:
-    """Spell one token as a row of training ids.
+    """Return the training ids of one token.
 
-    `<S>` and `</S>`, exactly so written, become their one boundary id. Bytes beyond `max_characters - 2`
-    are left out (ask `is_truncated`), even in the middle of a character; lone surrogates have no bytes.
+    The tokens `<S>` and `</S>` become one boundary id. Bytes beyond `max_characters - 2` are dropped, even in
+    the middle of a character (see `is_truncated`); lone surrogates have no bytes.
 
     Args:
         token: The token.
-        max_characters: Length C of the row, word marks included.
+        max_characters: Length C of the row, including the two word marks.
 
     Returns:
         C ids below `NUM_CHARACTERS`.
@@ -56,11 +55,11 @@ def character_ids(token: str, *, max_characters: int = 50) -> list[int]:
 
 
 def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.NDArray[np.int32]:
-    """Spell many tokens at once, each as `character_ids` does.
+    """Return the training ids of many tokens; see `character_ids`.
 
     Args:
-        tokens: The tokens; a bare string is refused.
-        max_characters: Length C of a row, word marks included.
+        tokens: The tokens.
+        max_characters: Length C of a row, including the two word marks.
 
     Returns:
         Ids of shape (len(tokens), C).
@@ -78,7 +77,7 @@ def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.
     spelt = [token.encode("utf-8", "ignore")[:room] for token in tokens]
     boundaries = [(row, _BOUNDARY_IDS[token]) for row, token in enumerate(tokens) if token in _BOUNDARY_IDS]
     for row, _ in boundaries:
-        spelt[row] = b"\0"  # holds the place of the one id that is no byte
+        spelt[row] = b"\0"  # a placeholder for the boundary id, which is not a byte
     lengths = np.fromiter(map(len, spelt), dtype=np.intp, count=len(spelt))
     matrix = np.full((len(spelt), max_characters), PAD, dtype=np.int32)  # (n, C)
     matrix[:, 0] = BEGIN_WORD
@@ -91,13 +90,7 @@ def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.
 
 
 def used_characters(matrix: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Count the ids of each row that are not padding: two word marks and the bytes kept.
-
-    Args:
-        matrix: Training ids of shape (n, C), from `character_matrix`.
-
-    Returns:
-        Counts of shape (n,).
+    """Count the ids (n,) that are not padding in each row of a `character_matrix` (n, C).
 
     Example:
         >>> used_characters(character_matrix(["a", "bank", ""]))
@@ -108,7 +101,7 @@ def used_characters(matrix: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
 
 
 def is_truncated(token: str, *, max_characters: int = 50) -> bool:
-    """Tell whether a token has more bytes than its row of character ids can hold.
+    """Return whether a token has more bytes than its row of character ids can hold.
 
     Example:
         >>> is_truncated("a" * 48), is_truncated("a" * 49)
@@ -118,7 +111,7 @@ def is_truncated(token: str, *, max_characters: int = 50) -> bool:
 
 
 def _room(max_characters: int) -> int:
-    """Return the number of bytes of a token that are kept."""
+    """Return how many bytes of a token are kept."""
     if max_characters <= _WORD_MARKS:
         raise ConfigError(
             f"max_characters is {max_characters}, expected at least {_WORD_MARKS + 1} "

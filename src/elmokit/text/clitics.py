@@ -1,4 +1,4 @@
-"""Where a language's words come apart: clitics, contractions, hyphens and units."""
+"""Where words are split into tokens, by language: clitics, contractions, hyphens and units."""
 
 from dataclasses import dataclass, field
 
@@ -17,17 +17,17 @@ _PRONOUNS_FR = "je|tu|il|elle|on|nous|vous|ils|elles|ce|moi|toi|le|la|les|lui|le
 
 @dataclass(frozen=True, kw_only=True)
 class Clitics:
-    """How the words of a language come apart.
+    """How the words of a language are split.
 
     Attributes:
-        head: What is cut off the beginning of a word.
-        tail: What is cut off its end.
-        alone: A pattern for what stays whole although it begins or ends with an apostrophe or a hyphen.
-        fused: Words written together, lower-cased, and the length of their first part.
-        whole: Words that look like clitics and are not, lower-cased.
-        hyphens: Hyphens are tokens, as in the English treebanks, and `prefixes` are not cut off.
-        prefixes: What a hyphen binds to the following word even so.
-        units: What is cut off a number it is written together with.
+        head: Pattern of clitics at the beginning of a word, such as the French l'.
+        tail: Pattern of clitics at the end of a word, such as the English 's.
+        alone: Pattern of tokens that begin or end with an apostrophe or a hyphen.
+        fused: Contractions without an apostrophe, lower-cased, and the length of their first part.
+        whole: Lower-cased words that look as if they had a clitic but have none.
+        hyphens: Whether a hyphen inside a word is a token, as in the English treebanks.
+        prefixes: Pattern of prefixes that stay attached to the next word, as in e-mail.
+        units: Pattern of units that are split off the number before them, as in 5km.
     """
 
     head: "regex.Pattern[str] | None" = None
@@ -39,13 +39,13 @@ class Clitics:
     prefixes: str = r"(?!)"
     units: str = r"(?!)"
 
-    def cut(self, word: str) -> list[str]:
-        """Cut one word.
+    def split(self, word: str) -> list[str]:
+        """Split one word into tokens.
 
         Example:
-            >>> clitics_of("en").cut("shouldn't've")
+            >>> clitics_of("en").split("shouldn't've")
             ['should', "n't", "'ve"]
-            >>> clitics_of("fr").cut("qu'a-t-il")
+            >>> clitics_of("fr").split("qu'a-t-il")
             ["qu'", 'a', '-t-il']
         """
         lower = word.lower()
@@ -58,7 +58,7 @@ class Clitics:
         while self.head and (match := self.head.match(word, start)):
             heads.append(match.group())
             start = match.end()
-        # Looking at the last few characters only keeps the time linear.
+        # Search only the last few characters, so that the time stays linear.
         while self.tail and (match := self.tail.search(word, max(start, end - _LONGEST_TAIL), end)):
             tails.append(match.group())
             end = match.start()
@@ -79,21 +79,17 @@ _ENGLISH = Clitics(
     "|ultra|super|hyper|pseudo|quasi|mini|macro|mega|trans|bi|tri|de",
     units="a\\.?m\\.?|p\\.?m\\.?|mm|cm|km|m|kg|mg|lbs?|oz|ft|k|b|hrs?|mins?|yrs?|mph|[kmgt]b|mw|mhz|ghz|hz|x|cc",
 )
-_ROMANCE_ALONE = {
-    "it": r"(?:po|mo|be)['’]",
-    "fr": rf"-(?:t-)?(?:{_PRONOUNS_FR})(?!-)",
-}
 _BY_LANGUAGE = {
     "en": _ENGLISH,
     "fr": Clitics(
         head=_head("[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu"),
         tail=regex.compile(rf"(?<=\p{{L}}) -(?:t-)?(?:{_PRONOUNS_FR}) $", _FLAGS),
-        alone=_ROMANCE_ALONE["fr"],
+        alone=rf"-(?:t-)?(?:{_PRONOUNS_FR})(?!-)",
         whole=frozenset(
             {"aujourd'hui", "aujourd’hui", "d'abord", "d’abord", "rendez-vous", "chez-moi", "chez-nous"}
         ),
     ),
-    "it": Clitics(head=_head(r"\p{L}++"), alone=_ROMANCE_ALONE["it"]),
+    "it": Clitics(head=_head(r"\p{L}++"), alone=r"(?:po|mo|be)['’]"),
     "ca": Clitics(
         head=_head("[dlmnst]"), tail=regex.compile(r"(?<=\p{L}) ['’](?:l|ls|n|m|t|s|ns|hi|ho) $", _FLAGS)
     ),
@@ -105,5 +101,5 @@ _BY_LANGUAGE = {
 
 
 def clitics_of(language: str | None) -> Clitics:
-    """Return what is known of a language, or nothing known."""
+    """Return the clitics of a language; none for a language without rules."""
     return _BY_LANGUAGE.get(language or "", Clitics())

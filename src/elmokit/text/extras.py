@@ -1,4 +1,4 @@
-"""Tokenizers of optional libraries behind our protocol."""
+"""Tokenizers of optional libraries, with the `Tokenizer` protocol."""
 
 import logging
 import pkgutil
@@ -12,11 +12,10 @@ from elmokit.text.tokens import Token, Tokenizer
 
 _LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")
 _STAND_IN = "\ufffd"  # spaCy and ICU fail on lone surrogates, which text from JSON may hold
-_MOSES_DROPS_BELOW = " "  # Moses deletes the ASCII control characters
 
 
 def spacy_tokenizer(language: str | None) -> Tokenizer:
-    """Make the tokenizer of `spacy.blank(language)`; no language is spaCy's `xx`, which knows none."""
+    """Make the tokenizer of `spacy.blank(language)`; without a language, of spaCy's multi-language `xx`."""
     try:
         import spacy
         import spacy.lang
@@ -27,14 +26,12 @@ def spacy_tokenizer(language: str | None) -> Tokenizer:
     if code not in accepted:
         raise ConfigError(f"language {code!r} is not known to spaCy; expected one of: {' '.join(accepted)}")
     try:
-        cut = spacy.blank(code).tokenizer
+        spacy_tokenize = spacy.blank(code).tokenizer
     except ImportError as error:
-        raise ConfigError(
-            f"spaCy cannot cut {code!r} by itself: {error}; or take another tokenizer"
-        ) from error
+        raise ConfigError(f"spaCy cannot tokenise {code!r}: {error}; or use another tokenizer") from error
 
     def tokenize(text: str) -> list[Token]:
-        document = cut(_LONE_SURROGATE.sub(_STAND_IN, text))
+        document = spacy_tokenize(_LONE_SURROGATE.sub(_STAND_IN, text))
         spans = [(token.idx, token.idx + len(token)) for token in document if not token.is_space]
         return [Token(text[start:end], start, end) for start, end in spans]
 
@@ -42,7 +39,7 @@ def spacy_tokenizer(language: str | None) -> Tokenizer:
 
 
 def moses_tokenizer(language: str | None) -> Tokenizer:
-    """Make Moses' tokenizer without its HTML escapes."""
+    """Make the tokenizer of Moses, without its HTML escapes."""
     try:
         from sacremoses import MosesTokenizer
         from sacremoses.corpus import NonbreakingPrefixes
@@ -62,49 +59,47 @@ def moses_tokenizer(language: str | None) -> Tokenizer:
 
 
 def icu_tokenizer(language: str | None) -> Tokenizer:
-    """Make ICU's word breaker, which has dictionaries for Thai, Lao, Khmer, Burmese, Chinese and Japanese."""
+    """Make the word breaker of ICU, which has dictionaries for languages without spaces."""
     try:
         from icu4py.breakers import WordBreaker
     except ImportError as error:
         raise MissingExtra("icu4py", "icu", "the tokenizer 'icu'") from error
-    # ICU falls back to its root rules for whatever it is given, so the check is ours.
+    # ICU itself accepts any language and falls back to its root rules, so check it here.
     locale = primary(language) if language else "root"
 
     def tokenize(text: str) -> list[Token]:
-        # The breaker's own offsets count UTF-16 units; its pieces are true strings.
+        # The offsets of the breaker count UTF-16 units, so use only its strings.
         return _placed(WordBreaker(_LONE_SURROGATE.sub(_STAND_IN, text), locale), text)
 
     return tokenize
 
 
 def jieba_tokenizer(language: str | None) -> Tokenizer:
-    """Make jieba's cutter of Chinese into words."""
+    """Make the tokenizer of jieba, which finds the words of Chinese text."""
     if language is not None and primary(language) != "zh":
-        raise ConfigError(
-            f"language {language!r} is not for jieba, which cuts Chinese; expected 'zh' or none"
-        )
+        raise ConfigError(f"jieba tokenises Chinese only; expected language 'zh' or none, found {language!r}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # jieba's old escapes and pkg_resources are not our users' matter
+            warnings.simplefilter("ignore")  # about jieba's old escapes and pkg_resources
             import jieba
     except ImportError as error:
         raise MissingExtra("jieba", "zh", "the tokenizer 'jieba'") from error
-    cutter = jieba.Tokenizer()
+    segmenter = jieba.Tokenizer()
     level = jieba.default_logger.level
-    jieba.default_logger.setLevel(logging.WARNING)  # it tells standard error of each dictionary it loads
+    jieba.default_logger.setLevel(logging.WARNING)  # or it reports each dictionary it loads
     try:
-        cutter.initialize()
+        segmenter.initialize()
     finally:
         jieba.default_logger.setLevel(level)
 
     def tokenize(text: str) -> list[Token]:
-        return _placed(cutter.cut(text), text)
+        return _placed(segmenter.cut(text), text)
 
     return tokenize
 
 
 def _placed(pieces: Iterable[str], text: str) -> list[Token]:
-    """Give consecutive pieces of a text their places in it and drop those of white space."""
+    """Give consecutive pieces of a text their offsets, and drop white space."""
     tokens = []
     start = 0
     for piece in pieces:
@@ -116,7 +111,7 @@ def _placed(pieces: Iterable[str], text: str) -> list[Token]:
 
 
 def _align(pieces: Iterable[str], text: str) -> list[Token]:
-    """Find tokens in the text they came from, where white space and control characters may be gone."""
+    """Find the offsets of the tokens of Moses, which drops white space and control characters."""
     tokens = []
     position = 0
     for piece in pieces:
@@ -127,7 +122,7 @@ def _align(pieces: Iterable[str], text: str) -> list[Token]:
             if position == len(text) or text[position] != character:
                 raise DataError(
                     f"Moses changed the text at character {position} ({text[position : position + 20]!r}) "
-                    f"into {piece!r}, so the token has no place in it; take another tokenizer, e.g. 'rules'"
+                    f"into {piece!r}, so the token has no offsets; use another tokenizer, e.g. 'rules'"
                 )
             start = position if start < 0 else start
             position += 1
@@ -136,5 +131,5 @@ def _align(pieces: Iterable[str], text: str) -> list[Token]:
 
 
 def _droppable(character: str) -> bool:
-    """Tell whether Moses may have left this character out."""
-    return character.isspace() or character < _MOSES_DROPS_BELOW
+    """Return whether Moses drops this character: white space and ASCII control characters."""
+    return character.isspace() or character < " "

@@ -1,9 +1,9 @@
-"""What is known of each language: how it is written, its abbreviations and its clitics."""
+"""Facts about languages: how words are separated, abbreviations, ordinal numbers."""
 
 from elmokit.errors import ConfigError
 
-# Written with blanks between words, or without (by character, or by a dictionary of words).
-_WITH_BLANKS = """
+# Languages that put spaces between words; the others are tokenised by character or by a dictionary.
+_WITH_SPACES = """
 aa ab ace af ak als am an ang ar arz as ast av ay az ba bar be bg bho bm bn bo br bs ca ce ceb ckb co cop cr
 cs cu cv cy da de dv dz ee el en eo es et eu fa ff fi fil fj fo fr fro fy ga gd gl gn got grc gsw gu gv ha haw
 he hi ho hr hsb ht hu hy hz id ie ig ik ilo io is it iu jv ka kg ki kj kk kl kn ko kr ks ku kv kw ky la lb lg
@@ -11,12 +11,11 @@ li ln lt lu lv mg mh mi mk ml mn mr ms mt na nb nd nds ne ng nl nn no nr nv ny o
 ps pt qu rm rn ro ru rw sa sc sco sd se sg sh si sk sl sm sms sn so sq sr ss st su sv sw syr ta te tg ti tk tl
 tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zu
 """
-ALPHABETIC = frozenset(_WITH_BLANKS.split())
 BY_CHARACTER = frozenset(("zh", "ja", "ii", "lzh", "wuu", "yue", "nan", "hak", "gan"))
 BY_DICTIONARY = frozenset(("th", "lo", "km", "my"))
-LANGUAGES = ALPHABETIC | BY_CHARACTER | BY_DICTIONARY
+LANGUAGES = frozenset(_WITH_SPACES.split()) | BY_CHARACTER | BY_DICTIONARY
 
-# Without their full stop, lower-cased; a single letter and "a.b." need no entry.
+# Lower-cased, without the full stop. A single letter and the like of "a.b." need no entry.
 _COMMON = "dr prof nr vol etc vs cf ca fig tel max min st"
 _ABBREVIATIONS = {
     "en": """
@@ -52,7 +51,7 @@ _ABBREVIATIONS = {
 }
 _ABBREVIATIONS["nb"] = _ABBREVIATIONS["nn"] = _ABBREVIATIONS["no"]
 
-# Languages that write an ordinal number with a full stop: "am 3. Oktober".
+# Languages in which a full stop makes a number ordinal: "am 3. Oktober".
 _ORDINALS = "de da nb nn no fi et hu cs sk sl hr sr bs is lv tr pl fo lb gsw nds"
 ORDINAL_STOP = frozenset(_ORDINALS.split())
 
@@ -61,7 +60,7 @@ def primary(language: str) -> str:
     """Return the first part of a language code, lower-cased: `en` of `en-US` and of `en_US`.
 
     Raises:
-        ConfigError: The language is not among `LANGUAGES`.
+        ConfigError: The language is not one of `LANGUAGES`.
 
     Example:
         >>> primary("pt_BR")
@@ -77,5 +76,5 @@ def primary(language: str) -> str:
 
 
 def abbreviations(language: str | None) -> frozenset[str]:
-    """Return a language's abbreviations, lower-cased and without the last full stop."""
+    """Return the abbreviations of a language, lower-cased and without the last full stop."""
     return frozenset(f"{_COMMON} {_ABBREVIATIONS.get(language or '', '')}".split())

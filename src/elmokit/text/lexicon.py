@@ -1,6 +1,6 @@
-"""Lexicons of characters and words, as ELMoForManyLangs' models bring them.
+"""Lexicons of characters and words, as the models of ELMoForManyLangs have them.
 
-A token is its characters, not its bytes, each with a number of the lexicon's own.
+A token is read as Unicode characters, not bytes; the lexicon gives each character its id.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,26 +10,27 @@ import numpy.typing as npt
 
 from elmokit.errors import DataError
 
-BEGIN_SENTENCE_TOKEN = "<bos>"
-END_SENTENCE_TOKEN = "<eos>"
-
+_BOUNDARIES = ("<bos>", "<eos>")
 _UNKNOWN = "<oov>"
 _PAD = "<pad>"
-# The names are the wrong way round, in training and ever since: a word begins with "end of word".
+# The names are swapped in the published models: a word begins with "end of word".
 _BEGIN_WORD = "<eow>"
 _END_WORD = "<bow>"
-_CHARACTERS = (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, _UNKNOWN, _PAD, _BEGIN_WORD, _END_WORD)
+_CHARACTERS = (*_BOUNDARIES, _UNKNOWN, _PAD, _BEGIN_WORD, _END_WORD)
 
 
 class Lexicon:
-    """The numbers of a model's characters and, if it has word vectors, of its words.
+    """The ids of a model's characters and, if it has word vectors, of its words.
 
     Args:
-        characters: the number of each character and mark.
-        words: the number of each word, or None.
+        characters: The id of each character and of each mark such as `<bos>`.
+        words: The id of each word, or None.
 
     Raises:
-        DataError: a mark is missing.
+        DataError: A mark is missing.
+
+    Attributes:
+        boundaries: The tokens that stand for the beginning and the end of a sentence.
 
     Example:
         >>> marks = ("<bos>", "<eos>", "<oov>", "<pad>", "<bow>", "<eow>")
@@ -38,6 +39,8 @@ class Lexicon:
         array([[6, 0, 3, 5, 4],
                [6, 1, 5, 4, 4]])
     """
+
+    boundaries = _BOUNDARIES
 
     def __init__(self, characters: Mapping[str, int], words: Mapping[str, int] | None) -> None:
         self.characters = dict(characters)
@@ -51,29 +54,28 @@ class Lexicon:
     def spell(
         self, tokens: Sequence[str], *, max_characters: int
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """The characters of tokens, marks among them.
+        """Return the character ids of tokens.
 
         Args:
-            tokens: the tokens; of each the first `max_characters - 2` characters count.
-            max_characters: C.
+            tokens: The tokens; only the first `max_characters - 2` characters of each are used.
+            max_characters: Length C of a row, including the two word marks.
 
         Returns:
-            Ids (n, C), and how many (n,) of each row are not padding.
+            The ids (n, C), and the number of ids (n,) in each row that are not padding.
         """
         ids, room = self.characters, max_characters - 2
         matrix = np.full((len(tokens), max_characters), ids[_PAD])  # (n, C)
         used = np.empty(len(tokens), np.intp)  # (n,)
         unknown, begin, end = ids[_UNKNOWN], ids[_BEGIN_WORD], ids[_END_WORD]
         for number, token in enumerate(tokens):
-            mark = token in (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN)
-            inside = [ids[token]] if mark else [ids.get(character, unknown) for character in token[:room]]
-            row = [begin, *inside, end]
+            known = [ids.get(character, unknown) for character in token[:room]]
+            row = [begin, *([ids[token]] if token in _BOUNDARIES else known), end]
             matrix[number, : len(row)] = row
             used[number] = len(row)
         return matrix, used
 
     def word_ids(self, tokens: Sequence[str], *, max_characters: int) -> npt.NDArray[np.intp]:
-        """The numbers (n,) of tokens among the words; a token is looked up as far as it is spelt."""
+        """Return the word ids (n,) of tokens, each truncated to `max_characters - 2` characters."""
         assert self.words is not None
         unknown = self.words[_UNKNOWN]
         return np.array([self.words.get(token[: max_characters - 2], unknown) for token in tokens], np.intp)

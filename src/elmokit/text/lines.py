@@ -1,4 +1,4 @@
-"""Lines of text from plain or compressed files and from standard input, with bounded memory."""
+"""Read lines of text from plain or compressed files and from standard input, with bounded memory."""
 
 import gzip
 import io
@@ -17,11 +17,11 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_ZSTD_CHUNK = 16_384  # compressed bytes a step: small, since repetitive text grows a thousandfold
+_ZSTD_CHUNK = 16_384  # compressed bytes per step; repetitive text grows a thousandfold when decompressed
 
 
 def is_file(name: str | Path) -> bool:
-    """Whether a file has this name; no error for what cannot be a name, such as a whole text."""
+    """Return whether there is a file of this name; False too for a string that cannot be a file name."""
     try:
         return Path(name).is_file()
     except (OSError, ValueError):
@@ -29,19 +29,15 @@ def is_file(name: str | Path) -> bool:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    r"""Read a UTF-8 text line by line; gzip, xz and Zstandard are told by content, not by name.
+    r"""Read a UTF-8 text line by line; gzip, xz and Zstandard are recognised by content, not by name.
 
-    Lines end at `\n` or `\r\n` and at nothing else, and come without their end. A byte order mark is
-    dropped.
+    Lines end with `\n` or `\r\n` only, and are returned without it. A byte order mark is dropped.
 
     Args:
         path: A file, or `"-"` for standard input.
 
-    Yields:
-        The lines.
-
     Raises:
-        DataError: The path is no file, or its content is not UTF-8 text, is damaged or cut short.
+        DataError: The path is not a file, or its content is not UTF-8 text, is damaged or incomplete.
         MissingExtra: The file is Zstandard and the zstandard library is not installed.
 
     Example:
@@ -52,7 +48,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
         ...     list(read_lines(file))
         ['één', 'twee']
     """
-    # Checked here and not in the generator below, so that the caller hears of it at the call.
+    # Checked outside the generator, so that the error is raised at the call.
     if str(path) != "-":
         if Path(path).is_dir():
             raise DataError(f"{path} is a folder, expected a text file; pass the files in it")
@@ -62,7 +58,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def _decoded_lines(path: str | Path) -> Iterator[str]:
-    """Decode the lines of a file that exists, and say where one cannot be."""
+    """Decode the lines of a file that exists; errors name the line."""
     name = "standard input" if str(path) == "-" else str(path)
     position = 0
     try:
@@ -72,7 +68,7 @@ def _decoded_lines(path: str | Path) -> Iterator[str]:
                 position += len(line)
     except EOFError as error:
         raise DataError(
-            f"{name} is cut short: the compressed data ends before its end mark; copy or make the file again"
+            f"{name} is incomplete: the compressed data ends before its end mark; copy or make the file again"
         ) from error
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise DataError(
@@ -83,7 +79,7 @@ def _decoded_lines(path: str | Path) -> Iterator[str]:
 
 
 def _decode(line: bytes, *, name: str, number: int, position: int) -> str:
-    """Decode one line, or say what is wrong with it; `position` is where it starts in the text."""
+    """Decode one line, which starts at byte `position` of the text."""
     where = f"{name}, line {number}"
     if number == 1:
         if line.startswith(_UTF16_BOMS):
@@ -91,8 +87,8 @@ def _decode(line: bytes, *, name: str, number: int, position: int) -> str:
         line = line.removeprefix(_UTF8_BOM)
     if b"\0" in line:
         raise DataError(
-            f"{where}: found a NUL byte, so this is no UTF-8 text; pass a text file, plain or compressed by "
-            "gzip, xz or Zstandard"
+            f"{where}: found a NUL byte, so this is not UTF-8 text; pass a text file, plain or compressed "
+            "with gzip, xz or Zstandard"
         )
     try:
         text = line.decode("utf-8")
@@ -106,29 +102,29 @@ def _decode(line: bytes, *, name: str, number: int, position: int) -> str:
 
 @contextmanager
 def _open_raw(path: str | Path) -> Iterator[io.BufferedReader]:
-    """Open a file or standard input for bytes that can be peeked at."""
+    """Open a file or standard input as a stream of bytes with `peek`."""
     if str(path) != "-":
         with Path(path).open("rb") as file:
             yield file
         return
     stdin: Any = sys.stdin.buffer
     if hasattr(stdin, "peek"):
-        yield stdin  # as it is: a buffer over a buffer would hold lines back until it is full
+        yield stdin  # a second buffer would hold lines back until it is full
         return
     stream = io.BufferedReader(stdin)
     try:
         yield stream
     finally:
-        stream.detach()  # or whoever put something in the place of standard input would find it closed
+        stream.detach()  # do not close what was put in place of standard input
 
 
 @contextmanager
 def _open_plain(raw: io.BufferedReader) -> Iterator[IO[bytes]]:
-    """Give the uncompressed bytes of `raw`."""
+    """Open a stream of the uncompressed bytes of `raw`."""
     magic = raw.peek(len(_XZ_MAGIC))
     if magic.startswith(_GZIP_MAGIC):
         with gzip.GzipFile(fileobj=raw) as stream:
-            # GzipFile's own readline is slow; a buffer over it is four times as fast.
+            # A buffer is four times as fast as the readline of GzipFile.
             yield io.BufferedReader(cast(io.RawIOBase, stream))
     elif magic.startswith(_XZ_MAGIC):
         with lzma.open(raw) as stream:
@@ -140,7 +136,7 @@ def _open_plain(raw: io.BufferedReader) -> Iterator[IO[bytes]]:
 
 
 class _ZstdReader(io.RawIOBase):
-    """Zstandard frames as a stream; the library's own reader takes a cut file for a whole one."""
+    """Stream of Zstandard frames; the reader of the library does not notice an incomplete file."""
 
     def __init__(self, source: IO[bytes]) -> None:
         try:
@@ -155,11 +151,11 @@ class _ZstdReader(io.RawIOBase):
         self._plain = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say that this stream can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (any writable buffer, as in io.RawIOBase)
-        """Fill `buffer` with plain bytes; 0 at the end of the last frame."""
+        """Fill `buffer` with uncompressed bytes; return their number, 0 at the end."""
         while not self._plain:
             self._compressed = self._compressed or self._source.read(_ZSTD_CHUNK)
             if not self._compressed:

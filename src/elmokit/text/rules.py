@@ -1,10 +1,10 @@
-"""The rule tokenizer for scripts that put blanks between words.
+"""The rule tokenizer, for scripts that separate words by white space.
 
-A text is cut at white space first; each piece between blanks is then cut by one pattern whose alternatives
-are tried in order at each place, and at last by the clitics of the language. A piece is looked at by itself,
-without its neighbours, so results can be kept: most pieces of a text are old acquaintances.
+A text is split at white space. Each chunk is then split by one pattern, whose alternatives are tried in order
+at each position, and its words by the clitics of the language. The tokens of a chunk do not depend on its
+neighbours, so they are cached: most chunks of a text have occurred before.
 
-Every alternative is possessive or bounded, so that the time stays linear whatever is fed in.
+Every alternative of the pattern is possessive or bounded, so that the time is linear for any input.
 """
 
 from functools import lru_cache
@@ -16,9 +16,9 @@ from elmokit.text.clitics import Clitics, clitics_of
 from elmokit.text.languages import abbreviations
 from elmokit.text.tokens import Token
 
-# What str.isspace says, which is a little more than the \s of regex.
+# White space according to str.isspace, which is a little more than the \s of regex.
 SPACE: Final = r"\s\x1c-\x1f"
-# Characters that are words by themselves; the last four are marks of length and voice, of no one script.
+# Characters that are tokens by themselves; the last four are Japanese marks that belong to no script.
 CJK: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc\uff70\uff9e\uff9f"
 
 _CHUNK = regex.compile(rf"[^{SPACE}]++", regex.VERSION1)
@@ -29,10 +29,10 @@ _EMOJI_MODIFIER = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"
 _HOSTS = "com|org|net|edu|gov|mil|info|biz|uk|io|de|fr|tv"
 _FILES = "html?|php|pdf|docx?|xlsx?|pptx?|txt|jpe?g|png|gif|zip|exe"
 
-# Brackets and quotes begin nothing longer, so they go first, for speed.
+# Brackets and quotes never begin a longer token; they come first for speed.
 _SINGLE = rf"""[{CJK}]\p{{M}}*+ | [()\[\]{{}}"“”«»]\p{{M}}*+ | [\d\#*]\ufe0f?\u20e3"""
 _WEB = rf"""
-    # URLs, with brackets only in pairs and without the punctuation of the sentence
+    # URLs, with brackets only in pairs and without punctuation at the end
     (?: (?:https?|ftp|file):// | www\. ) (?: {_URL_CHARACTER} | \([^\s<>"()]*+\) )* {_NOT_URL_END}
     # e-mail addresses
     | \w[\w.+%-]{{0,63}}+ @ \w[\w-]{{0,62}}+ (?: \.\w[\w-]{{0,62}}+ ){{0,8}}+
@@ -49,9 +49,9 @@ _SIGNS = rf"""
     # emoticons
     | [<>]?[:;=][-'’^]?[)(\]\[|\\]++ (?![/\w])
     | (?<!\w)(?: [:;=][-'’^]?[DPpOoSs3/]++ | <3++ | \^[_.]?\^ | -[_.]++- ) (?![/\w])
-    # runs: dots, dashes, stops, and lines drawn with signs
+    # runs of dots, dashes, question or exclamation marks, and other repeated signs
     | \.{{2,}}+ | …++ | [-‐‑–—]{{2,}}+ | [!?]++ | \.[!?]++ | (?P<sign>[=_*~+\#^|<>,`$])(?P=sign)++ | '' | ’’
-    # emoji, with their joiners, skins and flags
+    # emoji, with joiners, skin tones and flags
     | \p{{RI}}\p{{RI}}
     | [\p{{Extended_Pictographic}}--[©®™\d\#*]] {_EMOJI_MODIFIER}*+
       (?: \u200d\p{{Extended_Pictographic}}{_EMOJI_MODIFIER}*+ )*+ [\U000e0020-\U000e007f]*+
@@ -59,58 +59,59 @@ _SIGNS = rf"""
 
 
 class RuleTokenizer:
-    """Tokens by rules; see `make_tokenizer`.
+    """Tokenizer by rules; see `make_tokenizer`.
 
     Args:
-        language: A code of `LANGUAGES` whose clitics and abbreviations to know, or None for none.
+        language: A code of `LANGUAGES`, whose clitics and abbreviations are used, or None.
     """
 
-    _MAX_KEPT = 65_536  # pieces; the store is emptied when full
-    _MAX_KEPT_LENGTH = 48
+    _CACHE_SIZE = 65_536  # chunks; the cache is emptied when full
+    _LONGEST_CACHED = 48
 
     def __init__(self, language: str | None) -> None:
         self._clitics = clitics_of(language)
         self._pattern = _pattern(language)
-        self._kept: dict[str, list[str]] = {}
+        self._cache: dict[str, list[str]] = {}
 
     def __call__(self, text: str) -> list[Token]:
-        """Cut a text into tokens."""
+        """Tokenise a text."""
         tokens = []
         for match in _CHUNK.finditer(text):
             chunk = match.group()
             start = match.start()
-            for piece in self._kept.get(chunk) or self._cut(chunk):
+            for piece in self._cache.get(chunk) or self._split(chunk):
                 end = start + len(piece)
                 tokens.append(Token(piece, start, end))
                 start = end
         return tokens
 
     def words(self, text: str) -> list[str]:
-        """Cut a text into tokens without their places, in about half the time."""
-        kept = self._kept
+        """Tokenise a text without offsets, in about half the time."""
+        cache = self._cache
         words: list[str] = []
         for chunk in text.split():
-            words += kept.get(chunk) or self._cut(chunk)
+            words += cache.get(chunk) or self._split(chunk)
         return words
 
-    def _cut(self, chunk: str) -> list[str]:
-        """Cut a piece between blanks, and keep the result."""
+    def _split(self, chunk: str) -> list[str]:
+        """Split a chunk without white space into tokens, and cache them."""
         pieces: list[str] = []
         if chunk.isascii() and chunk.isalpha():
-            pieces = self._clitics.cut(chunk)  # the most frequent case needs no pattern
+            pieces = self._clitics.split(chunk)  # the most frequent case needs no pattern
         else:
             for match in self._pattern.finditer(chunk):
-                pieces += self._clitics.cut(match.group()) if match.lastgroup == "word" else [match.group()]
-        if len(chunk) <= self._MAX_KEPT_LENGTH:
-            if len(self._kept) >= self._MAX_KEPT:
-                self._kept.clear()
-            self._kept[chunk] = pieces
+                word = match.group()
+                pieces += self._clitics.split(word) if match.lastgroup == "word" else [word]
+        if len(chunk) <= self._LONGEST_CACHED:
+            if len(self._cache) >= self._CACHE_SIZE:
+                self._cache.clear()
+            self._cache[chunk] = pieces
         return pieces
 
 
 @lru_cache(maxsize=16)
 def _pattern(language: str | None) -> "regex.Pattern[str]":
-    """Compile the whole pattern of a language."""
+    """Compile the pattern of a language."""
     clitics = clitics_of(language)
     source = rf"""
     {_SINGLE}
@@ -124,8 +125,8 @@ def _pattern(language: str | None) -> "regex.Pattern[str]":
 
 
 def _numbers(clitics: Clitics) -> str:
-    """Write the pattern of dates, telephones, times, decimals and thousands."""
-    # In most languages a number is bound to a word by a hyphen: "15-jährig".
+    """Return the pattern of dates, telephone numbers, times and other numbers."""
+    # In most languages a hyphen joins a number to a word: "15-jährig".
     free = rf"(?! {_W} | ['’]s )" if clitics.hyphens else rf"(?! -?{_W} )"
     end = rf"(?: {free} | (?= (?i:{clitics.units}) (?!{_W}) ) )"
     return rf"""
@@ -138,7 +139,7 @@ def _numbers(clitics: Clitics) -> str:
 
 
 def _words(language: str | None, clitics: Clitics) -> str:
-    """Write the pattern of abbreviations and words."""
+    """Return the pattern of abbreviations and words."""
     known = "|".join(regex.escape(word) for word in sorted(abbreviations(language), key=len, reverse=True))
     word = rf"{_W}++ (?: ['’`´]\p{{L}}++ )*+" if clitics.hyphens else rf"{_W}++ (?: [-‐‑'’]{_W}++ )*+"
     return rf"""

@@ -1,4 +1,4 @@
-"""Running text into sentences, by rules and in linear time."""
+"""Split running text into sentences, by rules and in linear time."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,8 +8,8 @@ from elmokit.text.languages import BY_CHARACTER, ORDINAL_STOP, abbreviations, pr
 
 _Span = tuple[int, int]
 
-_MAX_PARAGRAPH = 100_000  # characters of a paragraph that are held before its whole sentences are given out
-_WORD_REACH = 24  # characters looked at before and after a stop; longer than any abbreviation
+_MAX_PARAGRAPH = 100_000  # characters; a longer paragraph is split before its end is read
+_WORD_REACH = 24  # characters read before and after a stop; longer than any abbreviation
 
 _LETTERS_AND_STOPS = regex.compile(r"(?:\p{L}\.)++\p{L}")
 _BLANK_LINES = regex.compile(r"\n[^\S\n]*+(?:\n[^\S\n]*+)++")
@@ -25,15 +25,15 @@ _STOP_GREEK = rf"{_STOP} | ;(?=\s|\Z)"  # the Greek question mark
 _STOP_CJK = rf"(?: [。！？!?；｡]++…*+ | …++ ) (?P<close>{_CLOSERS_CJK}*+)"
 _CJK_GOES_ON = frozenset("，、：；,;。！？!?…”’」』】）)》〉")
 
-# Abbreviations that something always follows.
+# Abbreviations that never end a sentence.
 _NEVER_LAST_WORDS = """
     mr mrs ms messrs mmes dr prof rev hon gen col capt lt sgt cmdr adm maj sen rep gov pres supt st mt ft
     vs eg ie fig vol nos pp cf ca approx
 """
 _NEVER_LAST = frozenset(_NEVER_LAST_WORDS.split())
-# Too long for an abbreviation: a stop after it ends a sentence though careless English goes on in lower case.
+# Too long for an abbreviation: a stop after it ends a sentence even if the next word is in lower case.
 _PLAIN_WORD = regex.compile(r"(?<!\S)\p{Ll}{5,}+$")
-# Words that seldom follow an abbreviation inside an English sentence with a capital letter.
+# Capitalised words that start an English sentence even after an abbreviation.
 _STARTER_WORDS = """
     A After All Although An And Another Any As At Because Before Both But By Can Did Do Does During Each
     Even Every For From Had Has Have He Her Here His How However I If In Is It It's Its Just Let Like Many
@@ -42,22 +42,22 @@ _STARTER_WORDS = """
     What When Where Whether Which While Who Why Will With Would Yes Yet You Your
 """
 _STARTERS = frozenset(_STARTER_WORDS.split())
-# Abbreviations for "and so on", which do end sentences.
+# Abbreviations of "and so on", which can end a sentence.
 _AND_SO_ON = frozenset(("etc", "ecc", "usw", "osv", "enz", "itd", "itp", "atd", "atď", "jne", "stb"))
 
 
 def split_sentences(text: str, language: str) -> list[tuple[int, int]]:
     """Find the sentences of a running text.
 
-    A blank line always ends a sentence, a single line break never does. Stops end one unless they belong to
-    an abbreviation, an initial or a number, or the text goes on in lower case.
+    A blank line always ends a sentence, a single line break never does. A stop ends a sentence unless it
+    belongs to an abbreviation, an initial or a number, or the next word is in lower case.
 
     Args:
         text: The text.
         language: An ISO 639 code such as `en` or `zh`.
 
     Returns:
-        Spans (start, end) in order, without white space around them; nothing but white space is left out.
+        Spans (start, end) in order, without white space around them; together they cover all other text.
 
     Raises:
         ConfigError: The language is not known.
@@ -77,14 +77,14 @@ def split_sentences(text: str, language: str) -> list[tuple[int, int]]:
 
 
 def sentences_from_lines(lines: Iterable[str], language: str) -> Iterator[str]:
-    """Find the sentences of a text that comes in lines, with bounded memory.
+    """Find the sentences of a text that is given as lines, with bounded memory.
 
-    Consecutive lines are one paragraph, so that text wrapped at a column stays whole; a blank line ends it.
-    When a paragraph grows beyond 100,000 characters its whole sentences are given out at once; should there
-    be no sentence end in it, it is cut at the end of a line.
+    Consecutive lines are joined into a paragraph, since text may be wrapped; a blank line ends it. A
+    paragraph beyond 100,000 characters is split before its end is read, at the last sentence end or, if there
+    is none, at the end of a line.
 
     Args:
-        lines: The lines, without or with their ends.
+        lines: The lines, with or without their line breaks.
         language: An ISO 639 code such as `en` or `zh`.
 
     Yields:
@@ -136,7 +136,7 @@ class _Splitter:
         return [*spans, (start, end)] if start < end else spans
 
     def _is_end(self, text: str, start: int, match: "regex.Match[str]") -> bool:
-        """Tell whether a stop inside a paragraph ends the sentence that began at `start`."""
+        """Return whether a stop inside a paragraph ends the sentence that began at `start`."""
         if self._language in BY_CHARACTER:
             return text[match.end()] not in _CJK_GOES_ON
         stop = match.group()
@@ -144,7 +144,7 @@ class _Splitter:
         upcoming = following.lstrip("'\"‘“«‹([{„‚*_-–—¿¡ ")
         if following.startswith((",", ";", ".", "!", "?")):
             return False
-        if stop[0] not in ".…":  # a hard stop: only a quotation can go on after it
+        if stop[0] not in ".…":  # after ! or ?, only the sentence around a quotation continues
             return not (match["close"] and upcoming[:1].islower())
         before = text[max(start, match.start() - _WORD_REACH) : match.start()]
         if upcoming[:1].islower():
@@ -155,12 +155,12 @@ class _Splitter:
         return not self._belongs_to_word(before, upcoming)
 
     def _belongs_to_word(self, before: str, upcoming: str) -> bool:
-        """Tell whether the full stop after `before` is part of an abbreviation, an initial or a number."""
+        """Return whether the full stop after `before` belongs to an abbreviation, an initial or a number."""
         word = before.split()[-1].lstrip("'\"‘“«‹([{„‚*_-–—") if before.strip() else ""
         lower = word.lower()
         following = (upcoming.split() or [""])[0].rstrip(".,;:!?'\"’”)")
         if not word or (word == before and len(word) <= 2 and not lower.isalpha()):
-            return True  # the number of an item in a list
+            return True  # the number of a list item
         if word.isdigit():
             return self._language in ORDINAL_STOP and len(word) <= 2
         if lower == "no" and following.isdigit():
@@ -175,7 +175,7 @@ class _Splitter:
 
 
 def _trim(text: str, start: int, end: int) -> _Span:
-    """Leave out the white space around a span."""
+    """Return a span without the white space around it."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -184,7 +184,7 @@ def _trim(text: str, start: int, end: int) -> _Span:
 
 
 def _join(lines: list[str], language: str) -> str:
-    """Join wrapped lines, by a blank unless the script has none at that place."""
+    """Join wrapped lines with spaces; in Chinese and the like, only between ASCII characters."""
     if language not in BY_CHARACTER:
         return " ".join(lines)
     joined: list[str] = []
