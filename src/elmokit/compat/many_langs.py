@@ -12,7 +12,7 @@ from elmokit.embed import Floats, load
 from elmokit.errors import ConfigError
 from elmokit.text import lists_of_tokens
 
-_AVERAGE, _ALL = -1, -2
+_ALL = -2
 
 
 class Embedder:
@@ -23,7 +23,7 @@ class Embedder:
 
     Args:
         model_dir: a folder in the original's format, a zip of one, or any other model.
-        batch_size: accepted for old programs; has no effect.
+        batch_size: has no effect.
     """
 
     def __init__(self, model_dir: str | Path, batch_size: int = 64) -> None:
@@ -48,9 +48,7 @@ class Embedder:
                 f"output_layer is {output_layer}; it takes -2 (all), -1 (average) "
                 f"or 0 to {self._embedder.num_layers - 1}"
             )
-        layers = [sentence.layers for sentence in self._embedder.embed(sentences)]
-        if output_layer == _ALL:
-            return layers
-        if output_layer == _AVERAGE:
-            return [one.mean(axis=0) for one in layers]
-        return [one[output_layer] for one in layers]
+        embedded = self._embedder.embed(sentences)
+        if output_layer < 0:
+            return [one.select("all" if output_layer == _ALL else "average") for one in embedded]
+        return [one.layers[output_layer] for one in embedded]

@@ -32,7 +32,7 @@ class ElmoModel:
     """Vectors of tokenised sentences, and substitutes for their words. Call `load` first.
 
     Attributes:
-        batch_size: accepted for old programs; has no effect.
+        batch_size: has no effect.
         max_chars: how many characters of a token the model reads, with their boundary marks.
         vector_size: 2P.
         n_layers: L+1.
@@ -47,13 +47,10 @@ class ElmoModel:
     def load(
         self, directory: str | Path, max_batch_size: int = 32, limit: int = 100, full: bool = False
     ) -> str:
-        """Load a model.
+        """Load a model from a folder, a zip, or anything else that `elmokit.load` takes.
 
-        Args:
-            directory: a folder, a zip, or anything else that `elmokit.load` takes.
-            max_batch_size: accepted for old programs; has no effect.
-            limit: accepted for old programs; has no effect.
-            full: load the TensorFlow checkpoint and its vocabulary, for `get_elmo_substitutes`.
+        With `full`, load the TensorFlow checkpoint and its vocabulary, for `get_elmo_substitutes`.
+        `max_batch_size` and `limit` have no effect.
 
         Raises:
             ModelFileError: there is no model or, with `full`, no softmax or vocabulary.
@@ -83,9 +80,9 @@ class ElmoModel:
 
         Args:
             texts: the tokens of each sentence.
-            warmup: accepted for old programs; has no effect.
+            warmup: has no effect.
             layers: the "average" of the layers, the "top" one, or "all".
-            session: must be None; accepted for old programs.
+            session: must be None.
 
         Returns:
             (B, T, 2P), or (B, L+1, T, 2P) for all layers; zero where there is no token.
@@ -101,13 +98,10 @@ class ElmoModel:
         layers: Layers = "average",
         session: None = None,
     ) -> Doubles:
-        """Return the mean of each sentence's token vectors, scaled to length 1.
-
-        The arguments are those of `get_elmo_vectors`.
+        """Return the mean of each sentence's token vectors, scaled to length 1; zero without tokens.
 
         Returns:
-            (B, 2P), or (B, L+1, 2P) for all layers, where a sentence's layers together have length 1. Zero
-            for a sentence without tokens.
+            (B, 2P), or (B, L+1, 2P) for all layers, where a sentence's layers together have length 1.
         """
         rows, inner = self._chosen(texts, layers, session)
         means = np.zeros((len(rows), *inner))

@@ -61,17 +61,16 @@ class Elmo(InputModule):  # type: ignore[misc]
         self.bilm = bundle.model
         self.mix = ScalarMix(self.bilm.num_outputs)
         self._bundle = bundle
-        config = self.bilm.config
         recorded = tokenizer is not None or bundle.tokenizer != UNRECORDED
-        self._reader = Reader(make_tokenizer(bundle.tokenizer), config, recorded=recorded)
-        self._token_ids = TokenIds(config, bundle.vocabulary, bundle.lexicon)
+        self._reader = Reader(make_tokenizer(bundle.tokenizer), self.bilm.config, recorded=recorded)
+        self._token_ids = TokenIds(self.bilm.config, bundle.vocabulary, bundle.lexicon)
         self._marks = sentence_marks(bundle, self._token_ids)
 
     def preprocess(self, inputs: Sequence[Text], prompt: str | None = None, **_: object) -> dict[str, Any]:
         """Tokenise texts and return their padded ids."""
         texts = self._prepend_prompt(inputs, prompt) if prompt else inputs
-        length = self.max_seq_length
-        sentences = [[token.text for token in self._reader(text)[:length]] for text in texts]
+        read = (self._reader(text)[: self.max_seq_length] for text in texts)
+        sentences = [[token.text for token in tokens] for tokens in read]
         for sentence in sentences:
             self._reader.truncated(sentence)  # warns
         features: dict[str, Any] = self._token_ids.batch(sentences)

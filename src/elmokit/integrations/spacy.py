@@ -22,6 +22,7 @@ import numpy as np
 
 from elmokit.embed import Embedder, Floats, load
 from elmokit.errors import ConfigError, MissingExtra
+from elmokit.formats import ModelBundle, load_model
 from elmokit.integrations.storage import from_files, store, to_files
 from elmokit.integrations.token_ids import lowercased
 
@@ -40,12 +41,7 @@ Doc.set_extension("elmo", default=None, force=True)
 
 
 class StoredElmo:
-    """A model that is loaded at first use, and saved with the pipe or layer that uses it.
-
-    Args:
-        model: a path or name for `elmokit.load`.
-        precision: see `elmokit.load`.
-    """
+    """A model that is loaded at first use, and saved with the pipe or layer that uses it."""
 
     def __init__(self, model: str, precision: str) -> None:
         self._model = model
@@ -74,14 +70,6 @@ class StoredElmo:
             layers[number][:, places] = sentence.layers
         return layers
 
-    def save(self, folder: Path) -> None:
-        """Write the model as an elmokit folder."""
-        store(self.embedder.bundle, folder)
-
-    def load(self, folder: Path) -> None:
-        """Load the model from a folder."""
-        self._embedder = load(folder, precision=self._precision)
-
     def to_bytes(self) -> bytes:
         """Return the model as bytes."""
         packed: bytes = srsly.msgpack_dumps(to_files(self.embedder.bundle))
@@ -89,7 +77,11 @@ class StoredElmo:
 
     def from_bytes(self, data: bytes) -> None:
         """Load the model from what `to_bytes` returned."""
-        self._embedder = Embedder(from_files(srsly.msgpack_loads(data)), precision=self._precision)
+        self.replace_by(from_files(srsly.msgpack_loads(data)))
+
+    def replace_by(self, bundle: ModelBundle) -> None:
+        """Use another model from now on."""
+        self._embedder = Embedder(bundle, precision=self._precision)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model itself, for processes that are not forked."""
@@ -140,11 +132,11 @@ class ElmoPipe(Pipe):  # type: ignore[misc]
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write the model into a folder of the pipeline."""
-        self.elmo.save(Path(path))
+        store(self.elmo.embedder.bundle, path)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoPipe":
         """Load the model from such a folder."""
-        self.elmo.load(Path(path))
+        self.elmo.replace_by(load_model(path))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -162,14 +154,7 @@ class ElmoPipe(Pipe):  # type: ignore[misc]
 
 @Language.factory("elmokit", assigns=["doc.tensor", "doc._.elmo"], default_config={"precision": "float32"})  # type: ignore[untyped-decorator]
 def make_pipe(nlp: Language, name: str, model: str, precision: str) -> ElmoPipe:
-    """Make the pipe.
-
-    Args:
-        nlp: the pipeline; not used.
-        name: the name of the pipe in it.
-        model: a path or name for `elmokit.load`.
-        precision: "float32", "int8", "bfloat16" or "auto".
-    """
+    """Make the pipe; `model` and `precision` are those of `elmokit.load`."""
     return ElmoPipe(name, StoredElmo(model, precision))
 
 
@@ -214,11 +199,7 @@ def make_tok2vec(model: str, precision: str = "float32") -> "Model[list[Doc], li
     """Make a layer that outputs γ · Σ_j softmax(w)_j · h_j; w and γ are trained, the model is not.
 
     A document is read as one sequence, because in most pipelines its sentences are known either in training
-    or in use, but not in both.
-
-    Args:
-        model: a path or name for `elmokit.load`.
-        precision: "float32", "int8", "bfloat16" or "auto".
+    or in use, but not in both. `model` and `precision` are those of `elmokit.load`.
     """
     return Model(
         "elmokit_tok2vec",

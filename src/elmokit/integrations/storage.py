@@ -38,11 +38,7 @@ def to_files(bundle: ModelBundle) -> dict[str, bytes]:
 
 
 def from_files(files: dict[str, bytes]) -> ModelBundle:
-    """Load a model from what `to_files` returned.
-
-    Raises:
-        ModelFileError, ConfigError: these are not the files of a model.
-    """
+    """Load a model from what `to_files` returned; raise a ModelFileError if that is something else."""
     with temporary_folder() as folder:
         for name, content in files.items():
             (folder / Path(name).name).write_bytes(content)

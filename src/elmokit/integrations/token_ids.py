@@ -32,12 +32,7 @@ from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 
 def lowercased(words: Iterable[str], spec: TokenizerSpec) -> list[str]:
-    """Return words of another library's tokenizer, in lower case if the model's own tokenizer does that.
-
-    Example:
-        >>> lowercased(["The", "bank"], TokenizerSpec(name="rules", lowercase=True))
-        ['the', 'bank']
-    """
+    """Return the words of another tokenizer, in lower case if the model's own tokenizer makes them so."""
     return [word.lower() if spec.lowercase else word for word in words]
 
 
@@ -48,12 +43,7 @@ class TokenIds:
         self._inputs = encoder_inputs(config, vocabulary, lexicon)
 
     def __call__(self, tokens: list[str]) -> dict[str, Tensor]:
-        """Return the ids of n tokens.
-
-        Returns:
-            `input_ids` (n, C), or (n,) for a model of words; and `word_input_ids` (n,) if words have
-            vectors beside their characters.
-        """
+        """Return `input_ids` of n tokens, (n, C) or (n,), and `word_input_ids` (n,) where they are needed."""
         ids, *others = self._inputs(tokens)  # others: number of characters, words
         rows = {"input_ids": ids.long() + 1}
         if len(others) == 2:
@@ -64,21 +54,21 @@ class TokenIds:
         """Return the ids of sentences, padded with zeros, and their `attention_mask` (B, T); T ≥ 1."""
         lengths = [len(sentence) for sentence in sentences]
         rows = self([token for sentence in sentences for token in sentence])
-        batch = {
-            name: pad_sequence(
-                [*torch.split(ids, lengths), ids.new_zeros(1, *ids.shape[1:])], batch_first=True
-            )[:-1]
-            for name, ids in rows.items()
-        }
+        batch = {}
+        for name, ids in rows.items():
+            blank = ids.new_zeros(1, *ids.shape[1:])  # one more sentence, so that T ≥ 1
+            batch[name] = pad_sequence([*torch.split(ids, lengths), blank], batch_first=True)[:-1]
         mask = first_positions(torch.tensor(lengths), batch["input_ids"].shape[1])
         return batch | {"attention_mask": mask.long()}
 
 
 def sentence_marks(bundle: ModelBundle, token_ids: TokenIds) -> dict[str, Any]:
     """Return the ids of `<S>` and `</S>` and, for a model of characters, the id that pads a token."""
-    marks: dict[str, Any] = {name: ids.tolist() for name, ids in token_ids([*bundle.boundaries]).items()}
-    empty = token_ids([""])["input_ids"]  # (1, C) or (1,)
-    return marks | ({"pad_character": int(empty[0, -1])} if empty.dim() == 2 else {})
+    ids = token_ids([*bundle.boundaries])
+    marks: dict[str, Any] = {name: rows.tolist() for name, rows in ids.items()}
+    if ids["input_ids"].dim() == 2:
+        marks["pad_character"] = int(token_ids([""])["input_ids"][0, -1])
+    return marks
 
 
 def padded_layers(
@@ -90,8 +80,7 @@ def padded_layers(
         model: the network.
         marks: from `sentence_marks`.
         ids: from `TokenIds`, (B, T, …) each.
-        attention_mask: (B, T), true where there are tokens; found from the ids by default. Padding may be
-            anywhere.
+        attention_mask: (B, T), true where there are tokens, at any place; found from the ids by default.
 
     Returns:
         (L+1, B, T, 2P), zero where there is no token.
@@ -130,11 +119,10 @@ def _joined(marks: dict[str, Any], ids: dict[str, Tensor]) -> Tensor:
 
 def _encode(model: BiLM, marks: dict[str, Any], types: Tensor) -> Tensor:
     """Return the vectors (U, P) of types (U, W), whose ids are the encoder's own."""
-    vectors: Tensor
-    if "pad_character" not in marks:
-        vectors = model.encoder(types[:, 0])
-        return vectors
-    width = len(marks["input_ids"][0])
-    characters, words = types[:, :width], types[:, width:].unbind(dim=1)  # (U, C), (U,) or nothing
-    vectors = model.encoder(characters, num_characters(characters, marks["pad_character"] - 1), *words)
+    inputs = [types[:, 0]]  # (U,) words
+    if "pad_character" in marks:
+        width = len(marks["input_ids"][0])
+        characters, words = types[:, :width], types[:, width:].unbind(dim=1)  # (U, C), (U,) or nothing
+        inputs = [characters, num_characters(characters, marks["pad_character"] - 1), *words]
+    vectors: Tensor = model.encoder(*inputs)
     return vectors

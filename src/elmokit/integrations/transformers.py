@@ -103,11 +103,7 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
 
     @classmethod
     def from_elmokit(cls, model: str | Path | ModelBundle) -> "ElmoModel":
-        """Make a transformers model of an elmokit model.
-
-        Args:
-            model: a path or name for `elmokit.load`, or a model in memory.
-        """
+        """Convert an elmokit model, given in memory or as a path or name for `elmokit.load`."""
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         config = ElmoConfig.from_bundle(bundle)
         with torch.device("meta"):
@@ -140,9 +136,9 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
         Returns:
             `last_hidden_state` (B, T, 2P), the top layer; and `hidden_states`, L+1 tensors of that shape.
         """
-        ids = {"input_ids": input_ids} | (
-            {} if word_input_ids is None else {"word_input_ids": word_input_ids}
-        )
+        ids = {"input_ids": input_ids}
+        if word_input_ids is not None:
+            ids["word_input_ids"] = word_input_ids
         layers = padded_layers(self.bilm, self.config.marks, ids, attention_mask)  # (L+1, B, T, 2P)
         wanted = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
         output = BaseModelOutput(
@@ -204,12 +200,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
     def from_elmokit(
         cls, model: str | Path | ModelBundle, *, tokenizer: str | None = None
     ) -> "ElmoTokenizer":
-        """Make the tokenizer for `ElmoModel.from_elmokit`.
-
-        Args:
-            model: a path or name for `elmokit.load`, or a model in memory.
-            tokenizer: replaces the model's own: "name" or "name:language".
-        """
+        """Make the tokenizer for `ElmoModel.from_elmokit`; `tokenizer` replaces the model's own."""
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         spec = bundle.tokenizer if tokenizer is None else TokenizerSpec.parse(tokenizer)
         config = bundle.model.config
@@ -314,7 +305,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         numbers = list(range(1, len(encoded_inputs["input_ids"]) + 1))
         padded = super()._pad({**encoded_inputs, "input_ids": numbers}, *args, **kwargs)
         places = padded["input_ids"]  # 0 for padding, or the number of a token
-        no_token = torch.zeros_like(self._token_ids([_PAD])["input_ids"][0]).tolist()  # [0] * C, or 0
+        no_token = torch.zeros(self._token_ids([])["input_ids"].shape[1:], dtype=torch.long).tolist()
         blanks = {"input_ids": no_token, "word_input_ids": 0, "offset_mapping": (0, 0)}
         for name in blanks.keys() & encoded_inputs.keys():
             rows = [blanks[name], *encoded_inputs[name]]
@@ -324,14 +315,12 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
     def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
         """Write the files that this kind of model needs; a model that reads bytes needs none."""
         start = f"{filename_prefix}-" if filename_prefix else ""
-        vocabulary, lexicon = (
-            Path(save_directory) / (start + name) for name in self.vocab_files_names.values()
-        )
+        paths = [Path(save_directory) / (start + name) for name in self.vocab_files_names.values()]
         if self._vocabulary is not None:
-            self._vocabulary.save(vocabulary)
+            self._vocabulary.save(paths[0])
         if self._lexicon is not None:
-            write_text(lexicon, json.dumps(vars(self._lexicon)))
-        return tuple(str(path) for path in (vocabulary, lexicon) if path.exists())
+            write_text(paths[1], json.dumps(vars(self._lexicon)))
+        return tuple(str(path) for path in paths if path.exists())
 
 
 AutoConfig.register(ElmoConfig.model_type, ElmoConfig, exist_ok=True)

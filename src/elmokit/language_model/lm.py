@@ -167,6 +167,7 @@ class LanguageModel:
         rows_of = list(batches_by_length([len(tokens) + 2 for _, tokens in window], self.batch_tokens))
         groups = [[window[row][1] for row in rows] for rows in rows_of]
         results: dict[int, SentenceScore] = {}
+        unknown = self.vocabulary.id(UNKNOWN_TOKEN)
         layers_of = self._engine([self._batch(group) for group in groups])
         for rows, group, (layers, _) in zip(rows_of, groups, layers_of, strict=True):
             forward, backward = self._log_probabilities(group, layers[-1])
@@ -177,7 +178,7 @@ class LanguageModel:
                 results[row] = SentenceScore(
                     text=text if isinstance(text, str) else " ".join(text),
                     tokens=tuple(tokens),
-                    known=tuple(self.vocabulary.id(token) != self._unknown for token in tokens),
+                    known=tuple(self.vocabulary.id(token) != unknown for token in tokens),
                     forward=tuple(forward[start:end]),
                     backward=tuple(backward[start + 1 : end + 1]),
                     end=forward[end],
@@ -194,9 +195,7 @@ class LanguageModel:
     def _log_probabilities(self, group: list[list[str]], top: Tensor) -> tuple[list[float], list[float]]:
         """Return those of all targets of a batch, in text order: (words, `</S>`) and (`<S>`, words).
 
-        Args:
-            group: the batch's sentences: S positions with their boundaries.
-            top: (S, 2P).
+        `top` (S, 2P) is the top layer of the sentences and their boundaries.
         """
         tokens = chain.from_iterable(map(_bounded, group))
         ids = torch.tensor([self.vocabulary.id(token) for token in tokens], device=self.device)  # (S,)
@@ -229,10 +228,7 @@ class LanguageModel:
 
         Args:
             sentence: a string or a list of tokens, with at least one `[MASK]`.
-            top: how many words to return for each gap.
-
-        Returns:
-            The candidates for each gap, in order of the gaps, the most likely first.
+            top: how many words to return for each gap, the most likely first.
 
         Raises:
             ConfigError: there is no gap, or `top` is below 1.
@@ -299,6 +295,8 @@ class LanguageModel:
             ConfigError: a number is out of range.
         """
         check_whole_number("max_tokens", max_tokens, least=0)
+        refused = ~self._is_word.cpu()  # (V,)
+        refused[self.vocabulary.id(END_SENTENCE_TOKEN)] = False
         tokens = self.tokens(prompt)
         new, state = [BEGIN_SENTENCE_TOKEN, *tokens], None
         for _ in range(max_tokens):
@@ -306,17 +304,13 @@ class LanguageModel:
             batch = Batch(self._type_vectors(new), torch.tensor([len(new)]), state)
             ((layers, state),) = self._engine([batch])
             logs = self.softmax.log_probabilities(layers[-1, -1:, : self._dim])[0].cpu()  # (V,)
-            logs[~self._may_be_sampled] = -math.inf
+            logs[refused] = -math.inf
             chosen = sample(logs, generator=generator, temperature=temperature, top_p=top_p)
             new = [self.vocabulary.tokens[chosen]]
             if new == [END_SENTENCE_TOKEN]:
                 break
             tokens += new
         return tokens
-
-    @cached_property
-    def _unknown(self) -> int:
-        return self.vocabulary.id(UNKNOWN_TOKEN)
 
     @cached_property
     def _is_word(self) -> Tensor:
@@ -326,13 +320,6 @@ class LanguageModel:
             for row, token in enumerate(self.vocabulary.tokens)
         ]
         return torch.tensor(words, device=self.device)
-
-    @cached_property
-    def _may_be_sampled(self) -> Tensor:
-        """(V,), on the CPU."""
-        allowed = self._is_word.cpu().clone()
-        allowed[self.vocabulary.id(END_SENTENCE_TOKEN)] = True
-        return allowed
 
     @cached_property
     def _log_unigram(self) -> Tensor:

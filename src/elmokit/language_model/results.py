@@ -13,14 +13,7 @@ _BITS_PER_BYTE = math.log2(257)
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A word for a gap.
-
-    Attributes:
-        word: the word.
-        probability: of the word given both sides; sums to 1 over the vocabulary.
-        forward: its probability given the words to the left.
-        backward: its probability given the words to the right.
-    """
+    """A word for a gap, with its probability given both sides, the left side and the right side."""
 
     word: str
     probability: float

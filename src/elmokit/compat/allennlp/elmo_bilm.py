@@ -98,13 +98,13 @@ class _ElmoBiLm(nn.Module):
             `activations`, a list of (B, T+2, 2P), bottom layer first, and `mask` (B, T+2), both with `<S>`
             and `</S>`.
         """
-        table = self._word_embedding
-        if table is None or word_inputs is None or not _all_within(word_inputs, table.num_embeddings):
+        table, ids = self._word_embedding, word_inputs
+        if table is None or ids is None or not ((ids >= 0) & (ids < table.num_embeddings)).all():
             mask = (inputs > 0).any(dim=-1)  # (B, T)
             vectors = encode(self._bilm, inputs[mask])  # (S, P)
         else:
-            mask = word_inputs > 0
-            vectors = table(word_inputs[mask])
+            mask = ids > 0
+            vectors = table(ids[mask])
         lengths = lengths_of(mask)
         boundaries = self._spell([BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN])  # (2, P)
         x, _ = with_boundaries(torch.cat([boundaries, vectors]), lengths)  # (S + 2B, P)
@@ -116,10 +116,6 @@ class _ElmoBiLm(nn.Module):
     def _spell(self, tokens: list[str]) -> Tensor:
         ids = batch_to_ids([tokens])[0].to(next(self._bilm.parameters()).device)  # (n, C)
         return encode(self._bilm, ids)
-
-
-def _all_within(ids: Tensor, size: int) -> bool:
-    return bool(((ids >= 0) & (ids < size)).all())
 
 
 def _to_their_names(module: nn.Module, state: dict[str, Any], prefix: str, metadata: object) -> None:

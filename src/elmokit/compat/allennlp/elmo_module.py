@@ -99,30 +99,21 @@ class Elmo(nn.Module):
         super().__init__()
         if (module is None) == (options_file is None):
             raise ConfigError("pass options_file and weight_file, or a module in their place")
-        if module is not None:
-            self._elmo_lstm: Any = module
-        else:
-            assert options_file is not None
-            self._elmo_lstm = _ElmoBiLm(
-                options_file, weight_file, requires_grad, vocab_to_cache, stateful=stateful
-            )
+        if options_file is not None:
+            module = _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful=stateful)
+        self._elmo_lstm: Any = module
         self._has_cached_vocab = vocab_to_cache is not None
         self._keep_sentence_boundaries = keep_sentence_boundaries
         self._dropout = nn.Dropout(dropout)
         self._num_mixes = num_output_representations
+        num_layers, trainable = self._elmo_lstm.num_layers, scalar_mix_parameters is None
         for number in range(num_output_representations):
-            mix = ScalarMix(
-                self._elmo_lstm.num_layers,
-                do_layer_norm,
-                scalar_mix_parameters,
-                trainable=scalar_mix_parameters is None,
-            )
+            mix = ScalarMix(num_layers, do_layer_norm, scalar_mix_parameters, trainable)
             self.add_module(f"scalar_mix_{number}", mix)
 
     def get_output_dim(self) -> int:
         """Return 2P."""
-        dim: int = self._elmo_lstm.get_output_dim()
-        return dim
+        return int(self._elmo_lstm.get_output_dim())
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
         """Compute the representations of a batch.
@@ -142,9 +133,8 @@ class Elmo(nn.Module):
             logger.warning("word_inputs are ignored, because the model was made without vocab_to_cache")
             word_inputs = None
         outer = inputs.shape[:-2]
-        if word_inputs is not None:
-            word_inputs = word_inputs.flatten(0, -2)
-        output = self._elmo_lstm(inputs.flatten(0, -3), word_inputs)
+        words = None if word_inputs is None else word_inputs.flatten(0, -2)
+        output = self._elmo_lstm(inputs.flatten(0, -3), words)
         mask = output["mask"].bool()  # (B, T+2)
         inner = first_positions(mask.sum(dim=1) - 2, mask.shape[1] - 2)  # (B, T)
         representations = []

@@ -1,18 +1,69 @@
-"""bilm-tf's model and its mix of the layers.
+"""bilm-tf's batchers, model, mix and dumps.
 
 Shapes: B sentences, T tokens of the longest without `<S>` and `</S>`, S tokens of all sentences with them,
-C characters of a token, P projection, L layers.
+C characters of a token, V vocabulary, P projection, L layers.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.compat.padded_bilm import Ids, encode, lengths_of, run, with_padding_row
-from elmokit.errors import ConfigError
+from elmokit.base import draft_file
+from elmokit.compat.padded_bilm import Ids, encode, lengths_of, run, spell, stack_padded, with_padding_row
+from elmokit.embed import InferenceBiLM, TypeVectors, load
+from elmokit.errors import ConfigError, DataError
 from elmokit.formats import file_kind, load_model, read_dataset, read_json, read_weights
 from elmokit.model import BiLM, CarriedState, ScalarMix, first_positions
+from elmokit.text import (
+    BEGIN_SENTENCE_TOKEN,
+    END_SENTENCE_TOKEN,
+    PREDICTION_SHIFT,
+    Vocabulary,
+    read_lines,
+    refuse_bare_string,
+)
+from elmokit.vectors import open_hdf5
+
+_TYPES_AT_ONCE = 8192
+
+
+class Batcher:
+    """Converts sentences to ids of at most `max_token_length` characters a token.
+
+    `lm_vocab_file` has no effect: `<S>` and `</S>` are read as the boundaries whether or not it has them.
+    """
+
+    def __init__(self, lm_vocab_file: str | Path | None, max_token_length: int) -> None:
+        self._max_token_length = max_token_length
+
+    def batch_sentences(self, sentences: Sequence[Sequence[str]]) -> Ids:
+        """Return ids (B, T+2, C) of tokens and boundaries, with rows of zeros after shorter sentences.
+
+        Example:
+            >>> Batcher(None, 5).batch_sentences([["a"], []])[:, :, 1].tolist()
+            [[257, 98, 258], [257, 258, 0]]
+        """
+        length = self._max_token_length
+        return stack_padded([spell(_bounded(one), length) for one in sentences], (length,), np.int64)
+
+
+class TokenBatcher:
+    """Converts sentences to rows of a vocabulary, for the token vectors of `dump_token_embeddings`.
+
+    Raises:
+        DataError: it has no `<S>` or `</S>`; later, a word is unknown and it has no `<UNK>`.
+    """
+
+    def __init__(self, lm_vocab_file: str | Path) -> None:
+        self._vocabulary = _vocabulary(lm_vocab_file)
+
+    def batch_sentences(self, sentences: Sequence[Sequence[str]]) -> Ids:
+        """Return ids (B, T+2) of tokens and boundaries, 0 where there is no token."""
+        rows = [[self._vocabulary.id(token) for token in _bounded(one)] for one in sentences]
+        return stack_padded([np.array(row, np.int64) + PREDICTION_SHIFT for row in rows], (), np.int64)
 
 
 class BidirectionalLanguageModel(nn.Module):
@@ -22,7 +73,7 @@ class BidirectionalLanguageModel(nn.Module):
         options_file, weight_file: the model, as for `elmokit.load`.
         use_character_inputs: whether the ids come from `Batcher` or else from `TokenBatcher`.
         embedding_weight_file: the token vectors of `dump_token_embeddings`, for `TokenBatcher`.
-        max_batch_size: accepted for old programs; has no effect.
+        max_batch_size: has no effect.
         stateful: start row k in the state where row k of the previous call ended, as bilm-tf always does.
     """
 
@@ -52,17 +103,13 @@ class BidirectionalLanguageModel(nn.Module):
         self._carried = CarriedState() if stateful else None
 
     def forward(self, ids: Tensor | Ids) -> dict[str, Tensor]:
-        """Compute all layers of a batch.
-
-        Args:
-            ids: (B, T+2, C) from `Batcher` or (B, T+2) from `TokenBatcher`.
+        """Compute all layers for ids (B, T+2, C) of `Batcher` or (B, T+2) of `TokenBatcher`.
 
         Returns:
             `lm_embeddings` (B, L+1, T, 2P), zero where there is no token, `lengths` (B,) and `mask` (B, T),
             all without the boundaries; and `token_embeddings` (B, T+2, P) with them.
         """
-        device = next(self.parameters()).device
-        ids = torch.as_tensor(ids, device=device)
+        ids = torch.as_tensor(ids, device=next(self.parameters()).device)
         if ids.dim() != (3 if self._tokens is None else 2):
             raise ConfigError(
                 f"ids have {ids.dim()} dimensions; expected the (B, T, C) of Batcher for characters, "
@@ -112,12 +159,10 @@ def weight_layers(
     use_top_only: bool = False,
     do_layer_norm: bool = False,
 ) -> nn.Module:
-    """Make a learnt mix of the layers: a module that is called with the biLM's output.
-
-    In TensorFlow the mix was part of the graph; here you make it part of your own module.
+    """Make a trainable mix of the layers: a module that is called with the biLM's output.
 
     Args:
-        name: accepted for old programs; has no effect.
+        name: has no effect.
         num_layers: L+1, a model's `n_lm_layers`.
         l2_coef: λ of the penalty λ·Σw², returned as `regularization_op`.
         use_top_only: scale the top layer alone.
@@ -132,8 +177,59 @@ def weight_layers(
     return _WeightedLayers(num_layers, l2_coef, use_top_only, do_layer_norm)
 
 
+def dump_token_embeddings(
+    vocab_file: str | Path, options_file: str | Path, weight_file: str | Path | None, outfile: str | Path
+) -> None:
+    """Write the token vectors (V, P) of a vocabulary, in its order, as HDF5 dataset `embedding`."""
+    tokens = list(_vocabulary(vocab_file).tokens)
+    model = load_model(options_file, weight_file).model
+    type_vectors = TypeVectors(InferenceBiLM(model, "float32"), None, torch.device("cpu"))
+    with torch.inference_mode():
+        starts = range(0, len(tokens), _TYPES_AT_ONCE)
+        vectors = torch.cat([type_vectors(tokens[start : start + _TYPES_AT_ONCE]) for start in starts])
+    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as file:
+        file.add("embedding", vectors.numpy())
+
+
+def dump_bilm_embeddings(
+    vocab_file: str | Path | None,
+    dataset_file: str | Path,
+    options_file: str | Path,
+    weight_file: str | Path | None,
+    outfile: str | Path,
+    *,
+    stateful: bool = False,
+) -> None:
+    """Write all layers (L+1, T, 2P) of each line of a file of space-separated tokens as HDF5.
+
+    `vocab_file` has no effect. With `stateful=True` each line starts in the state where the line before it
+    ended, as bilm-tf always does. The datasets of `outfile` are named "0", "1", … by line.
+    """
+    embedder = load(options_file, weight_file, stateful=stateful)
+    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as file:
+        lines = (line.split() for line in read_lines(dataset_file))
+        for number, sentence in enumerate(embedder.stream(lines)):
+            file.add(str(number), sentence.layers)
+
+
 def _load_bilm(options_file: str | Path, weight_file: str | Path | None) -> BiLM:
     if weight_file is not None and file_kind(Path(weight_file)) == "hdf5":
         # Unlike load_model, this needs no vocabulary for a model of words: the caller supplies the ids.
         return read_weights(Path(weight_file), read_json(Path(options_file)))
     return load_model(options_file, weight_file).model
+
+
+def _vocabulary(path: str | Path) -> Vocabulary:
+    """Read a vocabulary; raise a DataError if it lacks a sentence boundary."""
+    vocabulary = Vocabulary.load(path)
+    missing = [token for token in (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN) if token not in vocabulary]
+    if missing:
+        raise DataError(
+            f"{path}: has no {' and no '.join(missing)}, which stand around every sentence; add them"
+        )
+    return vocabulary
+
+
+def _bounded(sentence: Sequence[str]) -> list[str]:
+    refuse_bare_string(sentence)
+    return [BEGIN_SENTENCE_TOKEN, *sentence, END_SENTENCE_TOKEN]
