@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elmokit
-from elmokit import ConfigError, DataError, Embedder, reading, type_vectors
+from elmokit import ConfigError, DataError, Embedder
+from elmokit.embed import reader, type_vectors
 from elmokit.model import ScalarMix
 from tests.tiny import WORDS, tiny_bundle, tiny_config, tiny_model, write_folder
 
@@ -213,7 +214,7 @@ def test_a_model_of_words_without_unknown_says_so(tmp_path):
 
 
 def test_a_stream_is_lazy_and_looks_only_a_window_ahead(monkeypatch):
-    monkeypatch.setattr(reading, "_WINDOW_BATCHES", 2)
+    monkeypatch.setattr(reader, "_WINDOW_BATCHES", 2)
     elmo = Embedder(tiny_bundle(), batch_tokens=8)
     taken = 0
 

@@ -6,11 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmokit.embed import engine
 from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError
+from elmokit.kernels import precision as precision_module
 from elmokit.kernels.precision import int8_scale, make_product, resolve, supported
-from elmokit.model import char_cnn, inference
-from elmokit.model import precision as precision_module
+from elmokit.model import char_cnn
 from tests.tiny import wide_bundle
 
 PRECISIONS = [name for name in supported() if name != "float32"]
@@ -66,7 +67,7 @@ def test_both_directions_in_one_loop_are_the_same_to_the_bit(precision, monkeypa
     sentences = [["word", str(i)] * (i % 5 + 1) for i in range(12)]
     found = []
     for worth_a_thread in (0, 10**12):
-        monkeypatch.setattr(inference, "_WORTH_A_THREAD", worth_a_thread)
+        monkeypatch.setattr(engine, "_WORTH_A_THREAD", worth_a_thread)
         found.append(Embedder(wide_bundle(), precision=precision).embed(sentences))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one.layers, other.layers)
@@ -74,7 +75,7 @@ def test_both_directions_in_one_loop_are_the_same_to_the_bit(precision, monkeypa
 
 @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
 def test_a_type_has_the_same_vector_to_the_bit_whatever_it_is_computed_with(precision, monkeypatch):
-    monkeypatch.setattr(inference, "_TYPES_AT_ONCE", 16)
+    monkeypatch.setattr(engine, "_TYPES_AT_ONCE", 16)
     monkeypatch.setattr(char_cnn, "_GROUP_TYPES", 4)
     tokens = ["word" * (i % 12) + str(i) for i in range(70)]
     (together,) = Embedder(wide_bundle(), precision=precision).embed([tokens])
@@ -86,8 +87,8 @@ def test_a_type_has_the_same_vector_to_the_bit_whatever_it_is_computed_with(prec
 
 @given(st.integers(0, 5000), st.integers(1, 9))
 def test_every_thread_has_the_same_to_encode(number, threads):
-    most, together = inference._TYPES_AT_ONCE, inference._ROWS_TOGETHER
-    size = inference._size_of_parts(number, threads)
+    most, together = engine._TYPES_AT_ONCE, engine.ROWS_TOGETHER
+    size = engine._size_of_parts(number, threads)
     assert 0 < size <= most
     if (
         number > most

@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit import DataError, reading
+from elmokit import DataError
+from elmokit.embed import reader
 from elmokit.formats import load_model, save_model
 from elmokit.language_model import LanguageModel, Perplexity
 from elmokit.model import Softmax
@@ -202,7 +203,7 @@ def test_all_ways_to_go_on_sum_to_one(random_lm):
 
 
 def test_the_text_may_be_endless(random_lm, monkeypatch):
-    monkeypatch.setattr(reading, "_WINDOW_BATCHES", 2)
+    monkeypatch.setattr(reader, "_WINDOW_BATCHES", 2)
     monkeypatch.setattr(random_lm, "batch_tokens", 8)
     taken = 0
 

@@ -11,7 +11,7 @@ from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.pretraining.bilm.network import TrainingNetwork
 from elmokit.pretraining.bilm.recipe import SIZES, Recipe
 from elmokit.pretraining.bilm.windows import Window, Windows
-from tests.small_runs import CONFIG, RECIPE, make_trainer, prepare
+from tests.small_runs import CONFIG, RECIPE, make_loop, prepare
 
 NUM_WORDS, LENGTH = 20, 6
 
@@ -30,9 +30,9 @@ def test_two_hundred_sentences_are_learnt_by_heart(tmp_path):
     corpus = prepare(tmp_path / "text", text, heldout=text)
     changes = {"dropout": 0.0, "reset": 1.0, "learning_rate": 0.008, "batch": 20, "unroll": 10}
     recipe = Recipe(model=SIZES["tiny"], negatives=150, warmup=20, **changes)
-    trainer = make_trainer(corpus, tmp_path / "run", recipe, epochs=60)
-    trainer.run(lambda _: None)
-    found = trainer.evaluate()
+    loop = make_loop(corpus, tmp_path / "run", recipe, epochs=60)
+    loop.run()
+    found = loop.job.language_model().perplexity(sentence.split() for sentence in text)
     assert found.forward < 5
     assert found.backward < 5
 
@@ -46,18 +46,17 @@ class LeakyWindows(Windows):
         return Window(types, inputs.reshape(window.targets.shape), window.targets, window.starts)
 
 
-def held_out_loss(trainer, windows_class):
+def held_out_loss(loop, windows_class):
     """Of the training objective, on text that was not trained on."""
-    trainer._windows = windows_class(
-        trainer.corpus.train, rows=4, steps=7, order="document", seed=trainer.recipe.seed
-    )
-    trainer.run(lambda _: None)
-    to_inputs = encoder_inputs(CONFIG, trainer.corpus.vocabulary, None)
+    job = loop.job
+    job._windows = windows_class(job.corpus.train, rows=4, steps=7, order="document", seed=job.recipe.seed)
+    loop.run()
+    to_inputs = encoder_inputs(CONFIG, job.corpus.vocabulary, None)
     network = TrainingNetwork(
-        trainer.model, trainer.table, trainer.recipe, lambda types: to_inputs(trainer.corpus.spellings(types))
+        job.model, job.table, job.recipe, lambda types: to_inputs(job.corpus.spellings(types))
     )
-    windows = windows_class(trainer.corpus.heldout, rows=4, steps=7, order="document", seed=1)
-    state, losses = trainer.model.start(4), []
+    windows = windows_class(job.corpus.heldout, rows=4, steps=7, order="document", seed=1)
+    state, losses = job.model.start(4), []
     for step in range(windows.per_pass):
         result = network.step(windows(step), state, step)
         state = result.state
@@ -69,8 +68,8 @@ def held_out_loss(trainer, windows_class):
 def test_random_text_cannot_be_predicted_unless_the_target_leaks(tmp_path, windows, leaks):
     corpus = prepare(tmp_path / "text", random_text(300, 0), heldout=random_text(300, 1))
     changes = {"softmax": "full", "dropout": 0.0, "reset": 1.0, "learning_rate": 0.02, "unroll": 7}
-    trainer = make_trainer(corpus, tmp_path / "run", Recipe(**{**RECIPE.__dict__, **changes}), steps=280)
-    loss = held_out_loss(trainer, windows)
+    loop = make_loop(corpus, tmp_path / "run", Recipe(**{**RECIPE.__dict__, **changes}), steps=280)
+    loss = held_out_loss(loop, windows)
     entropy = LENGTH / (LENGTH + 1) * math.log(NUM_WORDS)  # of a place: where a sentence ends is known
     assert (loss < 0.9 * entropy) == leaks
     if not leaks:

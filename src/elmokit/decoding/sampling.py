@@ -30,11 +30,7 @@ def sample(
 
 
 def nucleus(probabilities: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
-    """Return the fewest ids whose probabilities sum to `top_p` or more (Holtzman et al. 2020).
-
-    Args:
-        probabilities: (V,), summing to 1.
-        top_p: above 0, at most 1.
+    """Find the fewest ids whose `probabilities` (V,) sum to `top_p` or more (Holtzman et al. 2020).
 
     Returns:
         Their probabilities (k,) and the ids (k,), the most likely first.

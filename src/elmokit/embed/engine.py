@@ -57,6 +57,8 @@ class InferenceBiLM:
 
     def __call__(self, batches: Sequence[Batch]) -> list[tuple[Tensor, list[LayerState]]]:
         """Return for each batch what `BiLM.forward` does: (L + 1, S, 2P), and the states at the end."""
+        if not batches:
+            return []
         packed = [_PackedBatch(batch, self.config) for batch in batches]
         tokens, device = sum(len(batch.x) for batch in batches), batches[0].x.device
         if tokens * self._work_per_token < _WORTH_A_THREAD or device.type != "cpu":

@@ -81,14 +81,13 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _pool(self, sentence: Sentence) -> Floats:
         if self.layer_weights is not None:
-            layers = len(sentence.layers)
-            if len(self.layer_weights) != layers:
+            weights, layers = np.asarray(self.layer_weights, np.float32), sentence.layers
+            if len(weights) != len(layers):
                 raise ConfigError(
-                    f"layer_weights has {len(self.layer_weights)} numbers, the model {layers} layers; "
+                    f"layer_weights has {len(weights)} numbers, the model {len(layers)} layers; "
                     "give one for each"
                 )
-            weights = np.asarray(self.layer_weights, np.float32)
-            sentence = replace(sentence, vectors=np.tensordot(weights, sentence.layers, axes=1))
+            sentence = replace(sentence, vectors=np.tensordot(weights, layers, axes=1))
         return sentence.pool(self.pooling)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 (scikit-learn has no types)

@@ -8,8 +8,7 @@ from itertools import count
 
 import pytest
 
-from elmokit import workers
-from elmokit.base import ordered_map
+from elmokit.base import ordered_map, workers
 from elmokit.errors import ElmoError
 
 
