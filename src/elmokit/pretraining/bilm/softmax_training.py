@@ -221,7 +221,7 @@ class SampledSoftmax:
 
 
 def draw_log_uniform(num_words: int, count: int, generator: torch.Generator) -> tuple[Tensor, int]:
-    """Draw distinct words, P(k) = log((k + 2) / (k + 1)) / log(V + 1); return them and the number of draws."""
+    """Draw distinct words, P(k) = log((k + 2) / (k + 1)) / log(V + 1); return them and the count of draws."""
     if count == num_words:
         return torch.arange(num_words), 0
     seen = np.empty(0, np.int64)
