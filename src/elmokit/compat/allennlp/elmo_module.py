@@ -6,7 +6,7 @@ Shapes: B sentences, T tokens of the longest, C characters of a token, P project
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -101,7 +101,7 @@ class Elmo(nn.Module):
             raise ConfigError("pass options_file and weight_file, or a module in their place")
         if options_file is not None:
             module = _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful=stateful)
-        self._elmo_lstm: Any = module
+        self._elmo_lstm = cast(Any, module)
         self._has_cached_vocab = vocab_to_cache is not None
         self._keep_sentence_boundaries = keep_sentence_boundaries
         self._dropout = nn.Dropout(dropout)
