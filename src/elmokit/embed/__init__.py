@@ -1,6 +1,6 @@
 """The main job: text in, the vectors of its tokens out."""
 
-from elmokit.embed.embed_file import DType, LayerChoice, embed_file
+from elmokit.embed.embed_file import DType, EmbedReport, LayerChoice, embed_file
 from elmokit.embed.embedder import Embedder, load
 from elmokit.embed.engine import Batch, InferenceBiLM
 from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, windows
@@ -10,6 +10,7 @@ from elmokit.embed.type_vectors import TypeVectors, encoder_inputs
 __all__ = [
     "Batch",
     "DType",
+    "EmbedReport",
     "Embedder",
     "Floats",
     "InferenceBiLM",

@@ -1,4 +1,4 @@
-"""A file of text in, a file of its vectors out: the main job at the scale of a corpus."""
+"""Embed a whole text file into a vector file."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import Advance, text_progress
+from elmokit.base import Advance, check_option, group_until, ordered_map, text_progress
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
 from elmokit.vectors import Layout, Row, Spool, check_ending
 
-if TYPE_CHECKING:  # torch, which the text side and `--help` do without
+if TYPE_CHECKING:  # these import torch
     from elmokit.embed.embedder import Embedder
     from elmokit.embed.sentence import Pooling, Sentence
 
@@ -24,9 +24,9 @@ LayerChoice = Literal["all", "top", "average", "mix"]
 DType = Literal["float32", "float16"]
 Choose: TypeAlias = "Callable[[Sentence], npt.NDArray[np.float32]]"
 
-# Characters of a chunk for each token of a batch: about two batches, so that lengths can be sorted.
+# Characters per token of a batch: a chunk of text makes about two batches, so that lengths can be sorted.
 _CHARACTERS_PER_TOKEN = 10
-# Far above what batching and thread counts change, far below what other weights do.
+# Relative difference of vectors: far above that of other batches or threads, far below that of other weights.
 _SAME_MODEL = 0.01
 
 
@@ -36,11 +36,11 @@ class EmbedReport:
 
     Attributes:
         sentences: Sentences in the file.
-        resumed_at: How many of them an earlier, interrupted run had done.
+        resumed_at: How many of them an interrupted run had embedded before.
         tokens: Tokens embedded by this run.
-        truncated_tokens: Those of them that are longer than the model reads.
-        unknown_tokens: Those of them that a model of words, not of characters, does not know.
-        seconds: Time this run took.
+        truncated_tokens: How many of these were too long for the model and were truncated.
+        unknown_tokens: How many of these are not in the vocabulary of a model without characters.
+        seconds: Duration of this run.
     """
 
     sentences: int
@@ -52,17 +52,16 @@ class EmbedReport:
 
     def __str__(self) -> str:
         before = f", {self.resumed_at:,} of them before" if self.resumed_at else ""
-        truncated = (
-            f"; tokens too long for the model, truncated: {self.truncated_tokens:,}"
-            if self.truncated_tokens
-            else ""
-        )
-        unknown = f"; tokens the model does not know: {self.unknown_tokens:,}" if self.unknown_tokens else ""
         speed = self.tokens / max(self.seconds, 1e-9)
-        return (
-            f"{self.sentences:,} sentences{before}; {self.tokens:,} tokens in {self.seconds:.1f} s "
-            f"({speed:,.0f} a second){truncated}{unknown}"
-        )
+        parts = [
+            f"{self.sentences:,} sentences{before}",
+            f"{self.tokens:,} tokens in {self.seconds:.1f} s ({speed:,.0f} per second)",
+        ]
+        if self.truncated_tokens:
+            parts.append(f"tokens too long for the model, truncated: {self.truncated_tokens:,}")
+        if self.unknown_tokens:
+            parts.append(f"tokens the model does not know: {self.unknown_tokens:,}")
+        return "; ".join(parts)
 
 
 def embed_file(
@@ -80,37 +79,38 @@ def embed_file(
     overwrite: bool = False,
     progress: bool = False,
 ) -> EmbedReport | None:
-    """Embed each line of a text file; line k becomes row k of the target, blank lines too.
+    """Embed each line of a text file; line k becomes sentence k of the target, blank lines included.
 
-    The work goes to a folder `TARGET.part` first, from which a run that was interrupted, or killed, can be
-    resumed; it takes as much room as the target. Memory stays bounded.
+    Results are kept in a folder `TARGET.part` until all are there, so that an interrupted or killed run can
+    be resumed. The folder takes as much disk space as the target. Memory is bounded. The target can be read
+    with `elmokit.read_vectors`.
 
     Args:
         embedder: The model.
         source: A text file, plain or compressed; "-" is standard input; or a list of lines.
-        target: The file to be made. Its ending decides the format: .h5 or .hdf5 (as AllenNLP's), .npz,
-            .parquet, .arrow; or .npy for one vector a sentence.
-        layers: "all", the "top" layer, the "average" of all, or the model's "mix". Without it "all", and
+        target: The file to write. Its ending decides the format: .h5 or .hdf5 (as AllenNLP's), .npz,
+            .parquet, .arrow; or .npy for one vector per sentence.
+        layers: "all", the "top" layer, the "average" of all, or the model's "mix"; by default "all", and
             "mix" for sentence vectors.
         dtype: Type of the numbers in the target.
-        tokens: Lines are tokens between blanks, to be taken as they are.
-        split: The text is running text, to be split into sentences first, which are then the rows. A language
-            code says by whose rules; True takes the language of the model's tokenizer.
-        pooling: How a sentence vector is made of its tokens' vectors (.npy only).
-        workers: Embed in this many processes of one thread each, which share the model's memory. The result
-            does not depend on their number. Without it one process with all threads does the work.
-        resume: Go on with an interrupted run.
-        overwrite: Replace a target, or an interrupted run, that is there.
+        tokens: Whether lines are tokens separated by blanks; they are not tokenised again.
+        split: Whether to split running text into sentences, which then take the place of lines. A language
+            code chooses the rules; True means the language of the model's tokenizer.
+        pooling: How a sentence vector is made of token vectors (.npy only).
+        workers: Number of processes with one thread each, which share the model's memory; the result does not
+            depend on it. By default one process uses all threads.
+        resume: Continue an interrupted run.
+        overwrite: Replace an existing target or interrupted run.
         progress: Show progress on standard error, if that is a terminal.
 
     Returns:
-        The counts; None if `resume` found the target finished.
+        The counts; None if `resume` finds the target complete.
 
     Raises:
-        ConfigError: The ending names no format, or two of the settings exclude each other.
-        DataError: The text cannot be read, the target cannot be written or is there already, or the run to be
-            resumed had other settings, another text or another model.
-        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+        ConfigError: The ending names no format, or two settings contradict each other.
+        DataError: The text cannot be read, the target exists or cannot be written, or the run to resume had
+            other settings, another text or another model.
+        KeyboardInterrupt: Ctrl-C was pressed; the message says how to continue.
 
     Example:
         >>> embed_file(elmokit.load("en"), "text.txt", "vectors.h5", layers="top")  # doctest: +SKIP
@@ -122,11 +122,9 @@ def embed_file(
     layers = layers or ("mix" if pooled else "all")
     choose, layout = _choice(embedder, layers, dtype, pooling if pooled else None)
     if workers is not None and (workers < 1 or embedder.stateful or embedder.device.type != "cpu"):
-        raise ConfigError(f"workers is {workers}; it takes 1 or more, a stateless model and the CPU")
+        raise ConfigError(f"workers={workers}: at least 1 is needed, with a stateless model on the CPU")
     if resume and embedder.stateful:
-        raise ConfigError(
-            "a stateful model goes on from the sentence before, which resume skips; use overwrite"
-        )
+        raise ConfigError("a stateful model depends on the sentences that resume=True skips; overwrite=True")
     language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
     if resume and target.exists() and not Spool.folder_of(target).exists():
         return None
@@ -144,7 +142,7 @@ def embed_file(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; {spool.num_rows:,} sentences are kept in {spool.folder}: "
-            "run again with resume=True (--resume) to go on"
+            "run again with resume=True to continue"
         ) from None
     seconds = time.monotonic() - began
     return EmbedReport(sentences=spool.num_rows, resumed_at=resumed_at, **counts, seconds=seconds)
@@ -153,25 +151,23 @@ def embed_file(
 def _choice(
     embedder: "Embedder", layers: LayerChoice, dtype: DType, pooling: "Pooling | None"
 ) -> tuple[Choose, Layout]:
-    """Return what a sentence gives to the file, and the shape of that; with `pooling`, one vector."""
-    if dtype not in get_args(DType):
-        raise ConfigError(f"dtype is {dtype!r}; choose float32 or float16")
+    """Return which array of a sentence goes into the file, and its layout; one vector if `pooling` is set."""
+    check_option("dtype", dtype, get_args(DType))
+    check_option("layers", layers, get_args(LayerChoice))
     choices: dict[str, Choose] = {
         "all": lambda sentence: sentence.layers,
         "top": lambda sentence: sentence.layers[-1],
         "average": lambda sentence: sentence.layers.mean(axis=0),
         "mix": lambda sentence: sentence.vectors,
     }
-    if layers not in choices:
-        raise ConfigError(f"layers is {layers!r}; choose all, top, average or mix")
     choose = choices[layers]
     if pooling is None:
         shape = (embedder.num_layers, -1, embedder.dim) if layers == "all" else (-1, embedder.dim)
         return choose, Layout(shape=shape, dtype=dtype)
     if layers == "all":
         raise ConfigError(
-            "layers is 'all', but .npy holds one vector a sentence; choose top, average or mix, "
-            "or another format: .h5, .npz, .parquet or .arrow"
+            "layers='all' does not fit .npy, which holds one vector per sentence; choose top, average or "
+            "mix, or another format: .h5, .npz, .parquet or .arrow"
         )
     return (
         lambda sentence: replace(sentence, vectors=choose(sentence)).pool(pooling),
@@ -180,21 +176,21 @@ def _choice(
 
 
 def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
-    """Take from `inputs` what the spool has, and make sure that it is the same text."""
+    """Skip the inputs that are in the spool already, and check that they are the same text."""
     for number, text in enumerate(spool.texts()):
         item = next(inputs, None)
         found = " ".join(item) if isinstance(item, list) else item
         if found != text:
             now = "the text ends before it" if found is None else f"it is now {found[:60]!r}"
             raise DataError(
-                f"{spool.folder} was begun with another text: sentence {number} was {text[:60]!r}, {now}. "
-                "Pass the same text, or begin anew with overwrite=True (--overwrite)"
+                f"{spool.folder} was started with another text: sentence {number} was {text[:60]!r}, {now}. "
+                "Pass the same text, or start again with overwrite=True"
             )
         advance(text, 0)
 
 
 def _check_model(spool: Spool, embedder: "Embedder", choose: Choose) -> None:
-    """Embed the first sentence of the spool again: the same vectors mean the same model."""
+    """Embed the first sentence of the spool again and compare: other vectors mean another model."""
     row = next((row for row in spool.rows() if row.tokens), None)
     if row is None:
         return
@@ -202,8 +198,8 @@ def _check_model(spool: Spool, embedder: "Embedder", choose: Choose) -> None:
     before = row.vectors.astype(np.float32)
     if np.linalg.norm(choose(sentence) - before) > _SAME_MODEL * np.linalg.norm(before):
         raise DataError(
-            f"{spool.folder} was begun with another model: the vectors of {row.text[:60]!r} differ. "
-            "Use the same model, or begin anew with overwrite=True (--overwrite)"
+            f"{spool.folder} was started with another model: the vectors of {row.text[:60]!r} differ. "
+            "Use the same model, or start again with overwrite=True"
         )
 
 
@@ -215,21 +211,23 @@ def _embed(
     advance: Advance,
     workers: int | None,
 ) -> dict[str, int]:
-    """Stream `inputs` into the spool and count."""
+    """Embed `inputs` into the spool and return the counts."""
 
     def embed_chunk(chunk: list[Input]) -> Iterator[tuple[Row, int, int]]:
-        for sentence in embedder.stream(chunk):
-            yield _row(sentence, choose), len(sentence.truncated), len(sentence.unknown)
+        for s in embedder.stream(chunk):
+            row = Row(text=s.text, tokens=s.tokens, offsets=s.offsets, vectors=choose(s))
+            yield row, len(s.truncated), len(s.unknown)
 
-    chunks = _chunks(inputs, _CHARACTERS_PER_TOKEN * embedder.batch_tokens)
+    def num_characters(item: Input) -> int:
+        return len(item) if isinstance(item, str) else sum(map(len, item))
+
+    chunks = group_until(inputs, num_characters, _CHARACTERS_PER_TOKEN * embedder.batch_tokens)
     if workers is None:
         embedded: Iterable[Iterable[tuple[Row, int, int]]] = map(embed_chunk, chunks)
     else:
         import torch
 
-        from elmokit.base import ordered_map
-
-        embedder.embed([[]])  # lays out the weights, for the workers to share
+        embedder.embed([[]])  # prepares the weights, which the workers then share
         embedded = ordered_map(
             lambda chunk: list(embed_chunk(chunk)),
             chunks,
@@ -244,21 +242,3 @@ def _embed(
         counts["unknown_tokens"] += unknown
         advance(row.text, len(row.tokens))
     return counts
-
-
-def _row(sentence: "Sentence", choose: Choose) -> Row:
-    return Row(text=sentence.text, tokens=sentence.tokens, offsets=sentence.offsets, vectors=choose(sentence))
-
-
-def _chunks(inputs: Iterator[Input], characters: int) -> Iterator[list[Input]]:
-    """The inputs by lists of about so many characters: enough for full batches, few enough for memory."""
-    chunk: list[Input] = []
-    total = 0
-    for item in inputs:
-        chunk.append(item)
-        total += len(item) if isinstance(item, str) else sum(map(len, item))
-        if total >= characters:
-            yield chunk
-            chunk, total = [], 0
-    if chunk:
-        yield chunk

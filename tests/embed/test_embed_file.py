@@ -64,7 +64,7 @@ def test_report_in_words(tmp_path, text, embedder):
     report = embed_file(embedder, text, tmp_path / "v.h5")
     words = str(replace(report, resumed_at=2, seconds=2.0))
     assert words == (
-        "5 sentences, 2 of them before; 14 tokens in 2.0 s (7 a second); "
+        "5 sentences, 2 of them before; 14 tokens in 2.0 s (7 per second); "
         "tokens too long for the model, truncated: 1"
     )
 
@@ -111,9 +111,9 @@ def test_sentence_vectors_of_a_layer(tmp_path, text, embedder):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("v.npy", {"layers": "all"}, "one vector a sentence; choose top, average or mix"),
-        ("v.h5", {"layers": "first"}, "layers is 'first'; choose all, top, average or mix"),
-        ("v.h5", {"dtype": "float64"}, "dtype is 'float64'; choose float32 or float16"),
+        ("v.npy", {"layers": "all"}, "one vector per sentence; choose top, average or"),
+        ("v.h5", {"layers": "first"}, "layers must be one of all, top, average, mix, found 'first'"),
+        ("v.h5", {"dtype": "float64"}, "dtype must be one of float32, float16, found 'float64'"),
         ("v.h5", {"tokens": True, "split": "en"}, "choose one of them"),
         ("v.txt", {}, "names no format"),
         ("v.npy", {"pooling": "min"}, "pooling must be one of"),
@@ -131,7 +131,7 @@ def test_interrupted_and_resumed_is_the_same_file(tmp_path, text, embedder, monk
     embed_file(embedder, text, whole)
     with monkeypatch.context() as patch:
         stop_after(embedder, patch, 3)
-        with pytest.raises(KeyboardInterrupt, match=r"interrupted; 3 sentences are kept in .*--resume"):
+        with pytest.raises(KeyboardInterrupt, match=r"interrupted; 3 sentences are kept in .*resume=True"):
             embed_file(embedder, text, target)
     report = embed_file(embedder, text, target, resume=True)
     assert (report.sentences, report.resumed_at, report.tokens) == (5, 3, 5)
@@ -177,7 +177,7 @@ def test_resume_with_another_text(text, embedder, interrupted, lines, message):
 
 def test_resume_with_another_model(text, interrupted):
     other = Embedder(tiny_bundle(tiny_model(seed=1)))
-    with pytest.raises(DataError, match=r"begun with another model: the vectors of 'The cat sat' differ"):
+    with pytest.raises(DataError, match=r"started with another model: the vectors of 'The cat sat' differ"):
         embed_file(other, text, interrupted, resume=True)
 
 
@@ -230,5 +230,5 @@ def test_a_worker_that_dies(tmp_path, text, monkeypatch):
 
 @pytest.mark.parametrize(("stateful", "workers"), [(False, 0), (True, 2)])
 def test_workers_that_cannot_be(tmp_path, text, stateful, workers):
-    with pytest.raises(ConfigError, match=f"workers is {workers}; it takes 1 or more, a stateless model"):
+    with pytest.raises(ConfigError, match=f"workers={workers}: at least 1 is needed, with a stateless model"):
         embed_file(Embedder(tiny_bundle(), stateful=stateful), text, tmp_path / "v.npz", workers=workers)
