@@ -41,4 +41,4 @@ def test_what_the_hdf5_layout_cannot_hold_is_told(run, model, tmp_path, caplog):
     config["tokenizer"] |= {"language": "en", "lowercase": True}
     (tmp_path / "native" / "config.json").write_text(json.dumps(config))
     assert run("convert", tmp_path / "native", "-o", tmp_path / "hdf5", "--format", "hdf5").exit_code == 0
-    assert "pass tokenizer='rules:en' where the model is used, and text in lower case" in caplog.text
+    assert "pass tokenizer='rules:en' where the model is used, and lower-cased text" in caplog.text

@@ -47,7 +47,7 @@ def test_addresses_are_not_fetched():
 
 
 def test_a_text_in_place_of_a_path():
-    refuses("is no path to a model", "The bank raised its rates. " * 400)
+    refuses("is not a path to a model", "The bank raised its rates. " * 400)
     refuses("no such file or folder", "a\0b")
 
 
@@ -192,7 +192,7 @@ def test_a_softmax_of_another_model(folder):
     refuses("softmax/W is [5, 4] and softmax/b [5], expected [words, 3] and [words]", folder)
     write_hdf5(folder / "s.hdf5", {"softmax/W": np.zeros((5, 3)), "softmax/b": np.zeros(5)})
     write_hdf5(folder / "t.hdf5", {"softmax/W": np.zeros((5, 3)), "softmax/b": np.zeros(5)})
-    refuses("holds more than one softmax: s.hdf5, t.hdf5; leave one there", folder)
+    refuses("holds more than one softmax: s.hdf5, t.hdf5; keep only one", folder)
 
 
 def huge_folder(tmp_path, changes, **how):

@@ -38,7 +38,7 @@ def test_truncated_safetensors(native, share):
 
 def test_truncated_softmax(native):
     cut(native / "softmax.safetensors", 0.5)
-    refuses("softmax.safetensors: is no softmax", native)
+    refuses("softmax.safetensors: is not a softmax", native)
 
 
 def test_missing_native_weights(native):
@@ -56,7 +56,7 @@ def test_native_weights_that_do_not_fit(native):
         "weights and config.json do not fit: encoder.projection.bias is missing, config.json asks for [3]",
         "layers.0.bias is [2, 24], config.json asks for [2, 20]",
         "surplus is [1], config.json asks for none",
-        "use the files as they were saved together",
+        "use the files that were saved together",
     ]
     refuses(parts, native)
 
@@ -65,7 +65,7 @@ def test_a_softmax_that_does_not_fit(native):
     save_file({"weight": torch.zeros(10, 4), "bias": torch.zeros(10)}, native / "softmax.safetensors")
     refuses("softmax.safetensors: weights and config.json do not fit: weight is [10, 4]", native)
     save_file({"weights": torch.zeros(10, 4)}, native / "softmax.safetensors")
-    refuses("softmax.safetensors: is no softmax", native)
+    refuses("softmax.safetensors: is not a softmax", native)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,13 @@ def test_a_softmax_that_does_not_fit(native):
         ({"format_version": 2}, "format_version is 2, this elmokit reads 1; update elmokit", ModelFileError),
         ({"format_version": None}, "format_version is None, this elmokit reads 1", ModelFileError),
         ({"modle": {}}, "config.json: unknown setting 'modle'; did you mean 'model'?", ConfigError),
-        ({"model": [1]}, "config.json: 'model' must be an object, found [1]", ConfigError),
+        ({"model": [1]}, "config.json: 'model' must be an object with settings, found [1]", ConfigError),
         ({"model": {}}, "the model's 'encoder' must be an object with its sizes, found None", ConfigError),
-        ({"tokenizer": "rules"}, "config.json: 'tokenizer' must be an object, found 'rules'", ConfigError),
+        (
+            {"tokenizer": "rules"},
+            "config.json: 'tokenizer' must be an object with settings, found 'rules'",
+            ConfigError,
+        ),
         (
             {"tokenizer": {"name": "rulse"}},
             ("tokenizer must be one of rules", "found 'rulse'; did you mean 'rules'?"),

@@ -63,9 +63,9 @@ def test_targets_that_cannot_be(tmp_path, format):
     for target in (tmp_path / "full", tmp_path / "full" / "file"):
         with pytest.raises(DataError, match=r"exists already; choose another name or remove it first"):
             save_model(tiny_bundle(), target, format=format)
-    with pytest.raises(DataError, match=r"cannot be written .*; choose a folder you may write"):
+    with pytest.raises(DataError, match=r"cannot be written .*; choose a folder that you may write to"):
         save_model(tiny_bundle(), tmp_path / "full" / "file" / "model", format=format)
-    with pytest.raises(DataError, match=r"cannot be written .*; choose a folder you may write"):
+    with pytest.raises(DataError, match=r"cannot be written .*; choose a folder that you may write to"):
         save_model(tiny_bundle(), "/proc/elmokit/model", format=format)
     assert (tmp_path / "full" / "file").read_text() == "mine"
     assert [path.name for path in tmp_path.rglob("*")] == ["full", "file"]
@@ -79,11 +79,11 @@ def test_a_folder_that_may_not_be_written(tmp_path):
 
 
 def test_formats_and_types_that_are_not(tmp_path):
-    with pytest.raises(ConfigError, match=r"^the formats to write are native and hdf5, not 'onnx'"):
+    with pytest.raises(ConfigError, match=r"^format must be one of native, hdf5, found 'onnx'"):
         save_model(tiny_bundle(), tmp_path / "model", format="onnx")
-    with pytest.raises(ConfigError, match=r"^weights are stored as float32, float16, int8, not 'int4'"):
+    with pytest.raises(ConfigError, match=r"^dtype must be one of float32, float16, int8, found 'int4'"):
         save_model(tiny_bundle(), tmp_path / "model", dtype="int4")
-    with pytest.raises(ConfigError, match=r"^the HDF5 layout holds float32 only"):
+    with pytest.raises(ConfigError, match=r"^HDF5 stores float32 only"):
         save_model(tiny_bundle(), tmp_path / "model", format="hdf5", dtype="float16")
     assert not list(tmp_path.iterdir())
 

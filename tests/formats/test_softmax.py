@@ -62,14 +62,14 @@ def test_a_softmax_in_fewer_bits_than_the_network(adaptive, tmp_path):
     }
     found = load_model(tmp_path / "model").softmax.read()
     torch.testing.assert_close(found.weight, softmax.weight, atol=0.02, rtol=0)
-    with pytest.raises(ConfigError, match=r"^the HDF5 layout holds float32 only.* to store int8$"):
+    with pytest.raises(ConfigError, match=r"^HDF5 stores float32 only.* to store int8$"):
         save_model(model, tmp_path / "other", format="hdf5", softmax_dtype="int8")
 
 
 def test_hdf5_has_no_place_for_it_and_says_so(adaptive, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         save_model(adaptive[1], tmp_path / "model", format="hdf5")
-    assert "the softmax is adaptive, for which the HDF5 layout has no place" in caplog.text
+    assert "HDF5 has no place for an adaptive softmax" in caplog.text
     assert load_model(tmp_path / "model").softmax is None
 
 
@@ -78,7 +78,7 @@ def test_hdf5_has_no_place_for_it_and_says_so(adaptive, tmp_path, caplog):
     [
         (None, "cluster_bias is [2], config.json asks for none"),
         ("4", "cluster_bias is [2], config.json asks for [1]"),
-        ("4,x", "is no softmax (invalid literal for int"),
+        ("4,x", "is not a softmax (invalid literal for int"),
         ("7,4", "the cutoffs of the softmax are [7, 4]; expected rising numbers"),
     ],
 )

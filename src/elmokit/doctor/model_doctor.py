@@ -23,7 +23,7 @@ from elmokit.formats import (
     looks_like_options,
     model_home,
     native,
-    read_json,
+    try_json,
 )
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -99,7 +99,7 @@ def _whole(bundle: ModelBundle) -> Iterator[Finding]:
 def _odd(place: Path, bundle: ModelBundle) -> Iterator[Finding]:
     """A model that loads: what elsewhere would not work, and files that changed since they were saved."""
     for path in _files(place):
-        data = _json(path)
+        data = try_json(path)
         if native.looks_native(data):
             yield from _changed(path.parent, data.get("sha256"))
         elif looks_like_options(data):
@@ -205,18 +205,11 @@ def _files(place: Path) -> list[Path]:
 
 
 def _options(files: list[Path]) -> list[dict[str, Any]]:
-    return [data for data in map(_json, files) if looks_like_options(data)]
+    return [data for data in map(try_json, files) if looks_like_options(data)]
 
 
 def _weights(files: list[Path]) -> list[dict[str, tuple[int, ...]]]:
     return [shapes for shapes in map(_shapes, files) if holds_weights(shapes)]
-
-
-def _json(path: Path) -> dict[str, Any]:
-    with suppress(ElmoError):
-        if path.is_file() and file_kind(path) == "json":
-            return read_json(path)
-    return {}
 
 
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from elmokit.formats.allennlp_layout import entries
 from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights, read_dataset, read_weights
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
-from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
 from elmokit.formats.layout import Entry
 from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
 from elmokit.formats.native import looks_native
@@ -33,4 +33,5 @@ __all__ = [
     "read_json",
     "read_weights",
     "save_model",
+    "try_json",
 ]

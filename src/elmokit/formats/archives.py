@@ -1,4 +1,4 @@
-"""Unpacking a zip that may be hostile: sizes and names are checked before a byte is written."""
+"""Unpack a zip that may be hostile: sizes and names are checked before a byte is written."""
 
 import lzma
 import shutil
@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 from elmokit.errors import ModelFileError
 
-_MAX_RATIO = 50  # weights hardly compress, text about four times
-_SLACK = 1024 * 1024  # small text files may compress better than that
+_MAX_RATIO = 50  # weights hardly compress, text about fourfold
+_SLACK = 1024 * 1024  # very small files may compress better than that
 _MAX_FILES = 1000
 
-# What zipfile and its decompressors raise for an archive that is not as it should be.
+# What zipfile and its decompressors raise for a damaged archive.
 _DAMAGE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -30,14 +30,14 @@ _DAMAGE = (
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
-    """A temporary folder with the archive's files, gone when the block ends.
+    """Unpack an archive into a temporary folder, which is deleted when the block ends.
 
     Raises:
-        ModelFileError: it is damaged, would unpack to far more than its size, or names a file outside.
+        ModelFileError: it is damaged, would unpack to far more than its size, or has paths that lead outside.
     """
     try:
         with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="elmokit-") as folder:
-            # What is packed once more could still unpack to anything; in a model's zip nothing needs to be.
+            # Compressed files inside could unpack to any size; a model's zip does not need them.
             packed = ("/", ".gz", ".xz", ".zst")
             members = [info for info in archive.infolist() if not info.filename.lower().endswith(packed)]
             _check(path, members)
@@ -52,14 +52,14 @@ def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
     for info in members:
         place = PurePosixPath(info.filename.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts or any(":" in part for part in place.parts[:1]):
-            raise ModelFileError(f"{path}: refused: {info.filename!r} in it leads outside of the archive")
+            raise ModelFileError(f"{path}: refused: {info.filename!r} in it leads out of the archive")
         if info.flag_bits & 1:
             raise ModelFileError(f"{path}: {info.filename!r} in it is encrypted; unpack it yourself first")
     total, size = sum(info.file_size for info in members), path.stat().st_size
     if total > _MAX_RATIO * size + _SLACK or len(members) > _MAX_FILES:
         raise ModelFileError(
             f"{path}: refused: {size:,} bytes would unpack to {total:,} in {len(members)} files, "
-            "which no model does; unpack it yourself if you trust it and load the folder"
+            "which no model does; if you trust it, unpack it yourself and load the folder"
         )
 
 
@@ -67,10 +67,10 @@ def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder
     target = folder / PurePosixPath(info.filename.replace("\\", "/"))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # zipfile stops at the declared size and compares the checksum, so a lying header is a BadZipFile.
+        # zipfile stops at the declared size and checks the checksum: a wrong header raises BadZipFile.
         with archive.open(info) as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink, 1 << 20)
-    except (OSError, NotImplementedError) as error:  # no space, or a way to compress that Python lacks
+    except (OSError, NotImplementedError) as error:  # no space, or an unsupported compression
         raise ModelFileError(
             f"{path}: {info.filename!r} in it cannot be unpacked ({error}); unpack it yourself"
         ) from error

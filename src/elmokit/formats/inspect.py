@@ -1,31 +1,35 @@
-"""What a file is, by its first bytes, in words for messages."""
+"""Recognise files by their first bytes, and read JSON with clear errors."""
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from elmokit.errors import ModelFileError
+from elmokit.errors import ConfigError, ModelFileError
 
 FileKind = Literal["hdf5", "zip", "json", "other"]
 
 _MAX_JSON = 16 * 1024 * 1024  # configurations are small; a larger "JSON" is something else
-
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_WEB_PAGE = "a web page (the download gave an error page instead of the file)"
 _MAGIC = (
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"PK\x05\x06", "an empty zip archive"),
+    (_HDF5, "an HDF5 file"),
+    (_ZIP[0], "a zip archive"),
+    (_ZIP[1], "an empty zip archive"),
     (b"\x1f\x8b", "a gzip file"),
     (b"\xfd7zXZ\x00", "an xz file"),
     (b"\x28\xb5\x2f\xfd", "a zstandard file"),
     (b"version https://git-lfs", "a Git LFS pointer (the file itself was never fetched: run git lfs pull)"),
-    (b"<!doctype", "a web page (the download gave an error page instead of the file)"),
-    (b"<html", "a web page (the download gave an error page instead of the file)"),
+    (b"<!doctype", _WEB_PAGE),
+    (b"<html", _WEB_PAGE),
     (b"\x80\x02", "a Python pickle"),
 )
 
 
 def describe_file(path: Path) -> str:
-    """Say what a file seems to be.
+    """Say what a file seems to be, for messages.
 
     Example:
         >>> describe_file(Path("no-such-file"))
@@ -45,20 +49,20 @@ def describe_file(path: Path) -> str:
 
 
 def file_kind(path: Path) -> FileKind:
-    """Tell the kinds that a loader opens apart, by content."""
+    """Return which kind of file to open it as, by its content."""
     head = _head(path)
-    if head.startswith(b"\x89HDF\r\n\x1a\n"):
+    if head.startswith(_HDF5):
         return "hdf5"
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    if head.startswith(_ZIP):
         return "zip"
     return "json" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "other"
 
 
 def read_json(path: Path, *, most_bytes: int = _MAX_JSON) -> dict[str, Any]:
-    """Read a JSON object, whatever the platform's encoding.
+    """Read a JSON object.
 
     Raises:
-        ModelFileError: it is not one.
+        ModelFileError: the file cannot be read, is too large, or holds something else.
     """
     try:
         if path.stat().st_size > most_bytes:
@@ -71,6 +75,26 @@ def read_json(path: Path, *, most_bytes: int = _MAX_JSON) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ModelFileError(f"{path}: expected a JSON object with settings, found a {type(data).__name__}")
     return data
+
+
+def try_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; an empty one if it holds something else or cannot be read."""
+    with suppress(ModelFileError):
+        if path.is_file() and file_kind(path) == "json":
+            return read_json(path)
+    return {}
+
+
+def read_section(data: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    """Return a nested object of parsed JSON.
+
+    Raises:
+        ConfigError: it is missing, or not an object.
+    """
+    section = data.get(name)
+    if not isinstance(section, Mapping):
+        raise ConfigError(f"{where}: {name!r} must be an object with settings, found {section!r:.60}")
+    return section
 
 
 def _head(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""How the tensors of a file become ours: a table of entries, and what every format does with such a table."""
+"""A table of entries that maps the tensors of a file to those of the model, and what formats do with it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor of the file and the tensors of ours that it fills.
+    """One tensor of the file and the tensors of the model that it fills.
 
     Attributes:
-        name, shape: of the file's tensor.
-        keys: our tensors; most of the file's fill one, some two.
-        to_ours: the file's content → (len(keys), …).
+        name, shape: those of the file's tensor.
+        keys: names of the model's tensors, one or two.
+        to_ours: converts the file's tensor to (len(keys), …).
         to_file: the inverse.
-        direction: which part of our tensors it fills, when they hold both directions.
+        direction: index into the model's tensors, if they hold both directions.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Entry:
     direction: int | None = None
 
     def fill(self, state: dict[str, Tensor], content: Tensor) -> None:
-        """Copy the file's content into the tensors of `state` that it belongs to."""
+        """Copy the file's tensor into the model's state."""
         for target, part in zip(self._tensors(state), self.to_ours(content), strict=True):
             target.copy_(part)
 
     def content(self, state: dict[str, Tensor]) -> Tensor:
-        """What the file holds for a model of this state."""
+        """Return the file's tensor for a model's state."""
         return self.to_file(torch.stack(self._tensors(state)))
 
     def _tensors(self, state: dict[str, Tensor]) -> list[Tensor]:
@@ -52,16 +52,16 @@ def _drop_axis(x: Tensor) -> Tensor:
     return x[0]
 
 
-PLAIN = (_add_axis, _drop_axis)  # the file's content is ours as it is
+PLAIN = (_add_axis, _drop_axis)  # the same tensor in file and model
 
 
 def misfits(entries: Iterable[Entry], shapes: Shapes, *, ours: Callable[[str], bool]) -> Iterator[str]:
-    """What is missing, of another shape, or too much, in words.
+    """Describe what is missing in a file, has another shape, or is not expected.
 
     Args:
-        entries: what a model of the options' sizes has.
-        shapes: what the file has.
-        ours: whether a name that no entry has is one that only a model has.
+        entries: the tensors that a model with these options has.
+        shapes: the tensors that the file has.
+        ours: whether a name without an entry must belong to a model.
     """
     known = set()
     for entry in entries:
@@ -76,13 +76,13 @@ def misfits(entries: Iterable[Entry], shapes: Shapes, *, ours: Callable[[str], b
 
 
 def in_short(wrong: list[str]) -> str:
-    """The first three, and how many more there are."""
+    """Join the first three, and say how many more there are."""
     more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
     return "; ".join(wrong[:3]) + more
 
 
 def make_model(config: BiLMConfig, entries: Iterable[Entry], read: Callable[[Entry], Tensor]) -> BiLM:
-    """A model of these sizes whose weights `read` gives, entry by entry, so that only one is held twice."""
+    """Make a model from the tensors that `read` returns; only one of them is in memory twice."""
     with torch.device("meta"):
         model = BiLM(config)
     state = {name: torch.empty(tensor.shape) for name, tensor in model.state_dict().items()}

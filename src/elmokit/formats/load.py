@@ -1,47 +1,48 @@
-"""From a path to a model: what it is, is decided by content and not by file name."""
+"""Load a model from a path. Files are recognised by their content, not by their names."""
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from elmokit.base import plain_reason
 from elmokit.errors import ModelFileError
 from elmokit.formats import archives, bilm_hdf5, native, tf_checkpoint
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
-from elmokit.formats.inspect import describe_file, file_kind, read_json
+from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
 from elmokit.formats.many_langs_files import is_many_langs, read_many_langs
 from elmokit.formats.options import looks_like_options
-from elmokit.model import Softmax
 from elmokit.text import TokenizerSpec, Vocabulary
 
 BUNDLED = Path(__file__).parent.parent / "models"
 
-# What published models were trained on is not in their files; our rules split as Moses and the treebanks do.
+# Published models do not record their tokenizer; our rules tokenise as Moses and the treebanks do.
 UNRECORDED = TokenizerSpec(name="rules")
 
 
 def bundled_names() -> list[str]:
-    """Names of the models that came with the package."""
+    """Return the names of the models that come with the package."""
     return sorted(config.parent.name for config in BUNDLED.glob("*/config.json"))
 
 
 def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBundle:
-    """Read a model.
+    """Read a model of any supported format.
 
     Args:
-        path: a folder, an options file, a weights file or TensorFlow checkpoint that lies beside its options,
-            a zip of these, or the name of a bundled model.
-        weights: the weights, when they lie apart from the options or are not the only ones beside them.
-            Checkpoints go by their prefix (model.ckpt-100) or by the name of their .index file.
+        path: a folder, an options file, a weights file or TensorFlow checkpoint beside its options, a zip of
+            these, or the name of a bundled model.
+        weights: the weights, if they are not in the folder of the options, or not the only ones there. A
+            checkpoint is named by its prefix (model.ckpt-100) or by its .index file.
 
     Raises:
-        ModelFileError, ConfigError: what was found is no model, is damaged, or does not fit together.
+        ModelFileError, ConfigError: there is no model, it is damaged, or its files do not fit together.
     """
     try:
         return _load(find_model(path), None if weights is None else _index_of(Path(weights)))
     except OSError as error:
-        named = error.filename or path
-        raise ModelFileError(f"{str(named)[:300]}: cannot be read ({error.strerror or error})") from error
+        raise ModelFileError(
+            f"{str(error.filename or path)[:300]}: cannot be read ({plain_reason(error)})"
+        ) from error
 
 
 def _load(place: Path, weights: Path | None) -> ModelBundle:
@@ -67,13 +68,13 @@ def _load(place: Path, weights: Path | None) -> ModelBundle:
 
 
 def find_model(path: str | Path) -> Path:
-    """The path, or that of the bundled model of this name."""
+    """Return the path, or that of the bundled model with this name."""
     try:
         place = _index_of(Path(path))
         if place.exists():
             return place
-    except OSError as error:  # such as a whole text in place of a path
-        raise ModelFileError(f"{str(path)[:60]}…: is no path to a model ({error.strerror})") from error
+    except OSError as error:  # for example a whole text instead of a path
+        raise ModelFileError(f"{str(path)[:60]}…: is not a path to a model ({error.strerror})") from error
     names = bundled_names()
     if str(path) in names:
         return BUNDLED / str(path)
@@ -86,14 +87,14 @@ def find_model(path: str | Path) -> Path:
 
 
 def _index_of(path: Path) -> Path:
-    """The path; or, for the prefix by which TensorFlow names a checkpoint, that of its index."""
+    """Return the path; for the prefix of a TensorFlow checkpoint, that of its index file."""
     index = path.with_name(path.name + ".index") if path.name else path
     return index if not path.exists() and index.is_file() else path
 
 
 @dataclass
 class _Contents:
-    """What lies in a folder, sorted by what it is."""
+    """The files of a folder by kind."""
 
     options: list[Path] = field(default_factory=list)
     weights: list[Path] = field(default_factory=list)
@@ -112,7 +113,7 @@ def _survey(folder: Path) -> _Contents:
         try:
             kind = file_kind(path)
             shapes = bilm_hdf5.dataset_shapes(path) if kind == "hdf5" else {}
-        except ModelFileError as error:  # it matters only if there is nothing better
+        except ModelFileError as error:  # reported only if the model is not found
             found.damaged.append(error)
             continue
         if kind == "hdf5":
@@ -120,7 +121,7 @@ def _survey(folder: Path) -> _Contents:
                 found.weights.append(path)
             if bilm_hdf5.holds_softmax(shapes):
                 found.softmax.append((path, shapes))
-        elif kind == "json" and looks_like_options(_json_or_nothing(path)):
+        elif kind == "json" and looks_like_options(try_json(path)):
             found.options.append(path)
         elif path.suffix == ".index" and tf_checkpoint.is_checkpoint(path):
             found.checkpoints.append(path)
@@ -131,24 +132,12 @@ def _survey(folder: Path) -> _Contents:
     return found
 
 
-def _json_or_nothing(path: Path) -> dict[str, Any] | None:
-    try:
-        return read_json(path)
-    except ModelFileError:
-        return None  # some other file that begins with a brace
-
-
 def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> ModelBundle:
-    config = folder / "config.json"
-    if (
-        options is None
-        and weights is None
-        and config.is_file()
-        and native.looks_native(_json_or_nothing(config))
-    ):
-        return native.read_native(folder)
-    if options is None and weights is None and is_many_langs(folder):
-        return read_many_langs(folder, UNRECORDED)
+    if options is None and weights is None:
+        if native.looks_native(try_json(folder / "config.json")):
+            return native.read_native(folder)
+        if is_many_langs(folder):
+            return read_many_langs(folder, UNRECORDED)
     found = _survey(folder)
     options = options or _only(
         found.options, folder, "options file", "pass that file instead of the folder", found
@@ -162,20 +151,17 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
             weights = _only(latest, folder, "TensorFlow checkpoint", hint, found)
     if tf_checkpoint.is_checkpoint(weights):
         model, softmax = tf_checkpoint.read_checkpoint(weights, read_json(options))
-        return ModelBundle(
-            model=model,
-            tokenizer=UNRECORDED,
-            vocabulary=_vocabulary(found.vocabularies),
-            softmax=softmax,
-            source=f"options {options} and TensorFlow checkpoint {weights.with_suffix('')}",
-        )
-    model = bilm_hdf5.read_weights(weights, read_json(options))
+        source = f"TensorFlow checkpoint {weights.with_suffix('')}"
+    else:
+        model = bilm_hdf5.read_weights(weights, read_json(options))
+        softmax = _softmax(found, folder, model.config.projection_dim)
+        source = f"HDF5 weights {weights}"
     return ModelBundle(
         model=model,
         tokenizer=UNRECORDED,
         vocabulary=_vocabulary(found.vocabularies),
-        softmax=_softmax(found, folder, model.config.projection_dim),
-        source=f"options {options} and HDF5 weights {weights}",
+        softmax=softmax,
+        source=f"options {options} and {source}",
     )
 
 
@@ -194,7 +180,7 @@ def _only(candidates: list[Path], folder: Path, what: str, hint: str, found: _Co
 
 
 def _vocabulary(candidates: list[Path]) -> Vocabulary | None:
-    """The folder's vocabulary; simple_elmo prefers the compressed one."""
+    """Load the folder's vocabulary; as in simple_elmo, a compressed one comes first."""
     if not candidates:
         return None
     return Vocabulary.load(max(candidates, key=lambda path: (path.suffix == ".gz", path.name == "vocab.txt")))
@@ -203,7 +189,7 @@ def _vocabulary(candidates: list[Path]) -> Vocabulary | None:
 def _softmax(found: _Contents, folder: Path, dim: int) -> SoftmaxFile | None:
     if len(found.softmax) > 1:
         names = ", ".join(path.name for path, _ in found.softmax)
-        raise ModelFileError(f"{folder}: holds more than one softmax: {names}; leave one there")
+        raise ModelFileError(f"{folder}: holds more than one softmax: {names}; keep only one")
     return bilm_hdf5.softmax_file(*found.softmax[0], dim) if found.softmax else None
 
 
@@ -212,19 +198,15 @@ def _load_zip(path: Path, weights: Path | None) -> ModelBundle:
         bundle = _load_folder(model_home(folder), None, weights)
         softmax = bundle.softmax
         if softmax is not None:  # the file is gone when this block ends
-            softmax = SoftmaxFile(softmax.num_words, partial(_itself, softmax.read()))
+            softmax = SoftmaxFile(softmax.num_words, partial(copy, softmax.read()))
     return replace(bundle, softmax=softmax, source=f"zip {path}")
 
 
-def _itself(softmax: Softmax) -> Softmax:
-    return softmax
-
-
 def model_home(folder: Path) -> Path:
-    """Where the model lies: some archives hold the files flat, some in one folder."""
+    """Return the folder of an unpacked archive that holds the model: the top one, or one inside it."""
     files = sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: len(file.parts))
     for file in files:
-        data = _json_or_nothing(file) if file_kind(file) == "json" else None
+        data = try_json(file)
         if looks_like_options(data) or native.looks_native(data) or is_many_langs(file.parent):
             return file.parent
     return files[0].parent if files else folder

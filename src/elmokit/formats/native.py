@@ -1,12 +1,12 @@
-"""elmokit's own folder.
+"""elmokit's own model folder. Files in brackets are optional.
 
 config.json             format, version, the model's sizes, tokenizer, sha256 of the weights
-model.safetensors       the network: float32, float16, or int8 with a `.scale` beside each matrix
-vocab.txt               words, where there are any
-softmax.safetensors     `weight`, `bias`, where there are any; of an adaptive softmax also `cluster_weight`,
-                        `cluster_bias`, and the cutoffs, with commas between, in the file's metadata
-lexicon.json            `characters` and `words` with their numbers, of a model that has its own
-README.md               the model card
+model.safetensors       the network: float32, float16, or int8 with a `.scale` for each matrix
+[vocab.txt]             words
+[softmax.safetensors]   `weight` and `bias`; of an adaptive softmax also `cluster_weight`, `cluster_bias`, and
+                        the comma-separated cutoffs in the file's metadata
+[lexicon.json]          ids of `characters` and `words`, for models that have their own
+[README.md]             the model card
 """
 
 import hashlib
@@ -14,17 +14,18 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from elmokit.base import refuse_unknown_keys
+from elmokit.base import refuse_unknown_keys, write_json, write_text
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
-from elmokit.formats.inspect import describe_file, read_json
+from elmokit.formats.inspect import describe_file, read_json, read_section
+from elmokit.formats.layout import in_short
 from elmokit.kernels import int8_scale
 from elmokit.model import BiLM, BiLMConfig, Softmax
 from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
@@ -35,9 +36,9 @@ _LEXICON_BYTES = 1024 * 1024 * 1024  # a lexicon may have millions of words
 _KEYS = ("format", "format_version", "model", "tokenizer", "sha256")
 
 StoredType = Literal["float32", "float16", "int8"]
-_SCALE = ".scale"  # ending of the tensor that says what one step of an int8 row is worth
+_SCALE = ".scale"  # suffix of the tensor that holds the scale of each int8 row
 _CUTOFFS = "cutoffs"
-# Small, and not used in products of integers.
+# These are small, and are not used in products of integers.
 _NEVER_INT8 = (
     "encoder.embedding.",
     "encoder.convolutions.",
@@ -48,36 +49,33 @@ _NEVER_INT8 = (
 
 
 def looks_native(data: object) -> bool:
-    """Whether parsed JSON is the config of a native folder."""
+    """Return whether parsed JSON is the config of a native folder."""
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
 def read_native(folder: Path) -> ModelBundle:
-    """Read a native folder; shapes are compared before any weight is read.
+    """Read a native folder; all shapes are checked before any weight is read.
 
     Raises:
         ModelFileError: a file is missing or damaged, or the weights do not fit the config.
-        ConfigError: the config cannot be.
+        ConfigError: the config is not valid.
     """
+    where = str(folder / "config.json")
     config = read_json(folder / "config.json")
-    refuse_unknown_keys(config, _KEYS, str(folder / "config.json"))
+    refuse_unknown_keys(config, _KEYS, where)
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise ModelFileError(
             f"{folder}: format_version is {version!r}, this elmokit reads {FORMAT_VERSION}; update elmokit"
         )
-    vocabulary_file, softmax_path, card = (
-        folder / "vocab.txt",
-        folder / "softmax.safetensors",
-        folder / "README.md",
-    )
-    lexicon = folder / "lexicon.json"
-    model_config = BiLMConfig.from_dict(_section(config, "model", folder))
+    vocabulary, softmax = folder / "vocab.txt", folder / "softmax.safetensors"
+    card, lexicon = folder / "README.md", folder / "lexicon.json"
+    model_config = BiLMConfig.from_dict(read_section(config, "model", where))
     return ModelBundle(
         model=_read_model(folder / "model.safetensors", model_config),
-        tokenizer=TokenizerSpec.from_dict(_section(config, "tokenizer", folder)),
-        vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.exists() else None,
-        softmax=_softmax_file(softmax_path, model_config.projection_dim) if softmax_path.exists() else None,
+        tokenizer=TokenizerSpec.from_dict(read_section(config, "tokenizer", where)),
+        vocabulary=Vocabulary.load(vocabulary) if vocabulary.exists() else None,
+        softmax=_softmax_file(softmax, model_config.projection_dim) if softmax.exists() else None,
         source=f"elmokit folder {folder}",
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else None,
         lexicon=_read_lexicon(lexicon) if lexicon.exists() else None,
@@ -86,90 +84,69 @@ def read_native(folder: Path) -> ModelBundle:
 
 def _read_lexicon(path: Path) -> Lexicon:
     data = read_json(path, most_bytes=_LEXICON_BYTES)
-    tables = [data.get("characters"), data.get("words")]
-    if not all(
-        isinstance(number, int) for table in tables if isinstance(table, dict) for number in table.values()
-    ):
+    characters, words = data.get("characters"), data.get("words")
+    if not isinstance(characters, dict) or not isinstance(words, dict | None):
+        raise ModelFileError(f"{path}: expected 'characters' and 'words' with their ids; get it again")
+    if not all(isinstance(number, int) for number in (*characters.values(), *(words or {}).values())):
         raise ModelFileError(f"{path}: expected a whole number for each symbol; get the folder again")
-    if not isinstance(tables[0], dict) or not isinstance(tables[1], dict | None):
-        raise ModelFileError(f"{path}: expected 'characters' and 'words' with their numbers; get it again")
     try:
-        return Lexicon(tables[0], tables[1])
+        return Lexicon(characters, words)
     except DataError as error:
         raise ModelFileError(f"{path}: {error}; get the folder again") from error
 
 
-def _section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
-    section = config.get(name)
-    if not isinstance(section, dict):
-        raise ConfigError(f"{folder / 'config.json'}: {name!r} must be an object, found {section!r}")
-    return section
-
-
 def write_native(
-    bundle: ModelBundle,
-    folder: Path,
-    *,
-    dtype: StoredType = "float32",
-    softmax_dtype: StoredType | None = None,
+    bundle: ModelBundle, folder: Path, *, dtype: StoredType, softmax_dtype: StoredType | None
 ) -> None:
-    """Write a native folder into `folder`, which must exist and be empty.
-
-    Args:
-        bundle: the model.
-        folder: where.
-        dtype: of the stored weights.
-        softmax_dtype: of the stored softmax, when it is not the same.
-    """
-    dtypes: dict[str, StoredType] = {
-        "model.safetensors": dtype,
-        "softmax.safetensors": softmax_dtype or dtype,
-    }
-    for unknown in {*dtypes.values()} - {*get_args(StoredType)}:
-        raise ConfigError(f"weights are stored as {', '.join(get_args(StoredType))}, not {unknown!r}")
-    tensors = {"model.safetensors": bundle.model.state_dict()}
-    cutoffs: tuple[int, ...] = ()
+    """Write a model into an empty folder; the arguments are those of `save_model`."""
+    names = ["model.safetensors"]
+    _write_tensors(folder / names[0], bundle.model.state_dict(), dtype, {})
     if bundle.softmax is not None:
         softmax = bundle.softmax.read()
-        cutoffs = softmax.cutoffs
-        tensors["softmax.safetensors"] = softmax.tensors()
-    for name, state in tensors.items():
-        stored: dict[str, Tensor] = {}
-        for key, tensor in state.items():
-            stored |= _stored(key, tensor.detach().cpu(), dtypes[name])
-        adaptive = {_CUTOFFS: ",".join(map(str, cutoffs))} if cutoffs and "softmax" in name else {}
-        save_file(stored, folder / name, metadata={"format": "pt"} | adaptive)
+        cutoffs = {_CUTOFFS: ",".join(map(str, softmax.cutoffs))} if softmax.cutoffs else {}
+        names.append("softmax.safetensors")
+        _write_tensors(folder / names[1], softmax.tensors(), softmax_dtype or dtype, cutoffs)
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
     if bundle.lexicon is not None:
-        text = json.dumps(vars(bundle.lexicon), ensure_ascii=False)
-        (folder / "lexicon.json").write_text(text, encoding="utf-8")
+        write_text(folder / "lexicon.json", json.dumps(vars(bundle.lexicon), ensure_ascii=False))
     config = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "model": bundle.model.config.to_dict(),
         "tokenizer": bundle.tokenizer.to_dict(),
-        "sha256": {name: file_sha256(folder / name) for name in tensors},
+        "sha256": {name: file_sha256(folder / name) for name in names},
     }
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(bundle.card or _card(bundle), encoding="utf-8")
+    write_json(folder / "config.json", config)
+    write_text(folder / "README.md", bundle.card or _card(bundle))
 
 
 def file_sha256(path: Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
+    """Return the file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _write_tensors(
+    path: Path, tensors: dict[str, Tensor], dtype: StoredType, metadata: dict[str, str]
+) -> None:
+    stored: dict[str, Tensor] = {}
+    for key, tensor in tensors.items():
+        stored |= _stored(key, tensor.detach().cpu(), dtype)
+    save_file(stored, path, metadata={"format": "pt"} | metadata)
+
+
 def _stored(key: str, tensor: Tensor, dtype: StoredType) -> dict[str, Tensor]:
-    """The tensors that stand for one of the model's."""
+    """Return what is stored for a tensor: itself, or int8 numbers and their scales."""
     if dtype == "int8" and tensor.dim() > 1 and not key.startswith(_NEVER_INT8):
         scale = int8_scale(tensor.float())  # (…), one for each row
         stored = {key: (tensor / scale[..., None]).round().to(torch.int8), key + _SCALE: scale}
     else:
         stored = {key: tensor.to(torch.float16 if dtype == "float16" else torch.float32)}
     if not all(torch.isfinite(part).all() for part in stored.values()):
-        raise ModelFileError(f"{key} has numbers that {dtype} cannot hold (or is not finite); store float32")
+        raise ModelFileError(
+            f"{key} has numbers that {dtype} cannot hold, or that are not finite; use float32"
+        )
     return {name: part.contiguous() for name, part in stored.items()}
 
 
@@ -189,15 +166,14 @@ def _check(path: Path, found: dict[str, tuple[int, ...]], expected: dict[str, tu
         if found.get(name) != expected.get(name)
     ]
     if wrong:
-        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
         raise ModelFileError(
-            f"{path}: weights and config.json do not fit: {'; '.join(wrong[:3])}{more}; "
-            "use the files as they were saved together"
+            f"{path}: weights and config.json do not fit: {in_short(wrong)}; "
+            "use the files that were saved together"
         )
 
 
 def _read_tensors(path: Path, check: Callable[[dict[str, tuple[int, ...]]], None]) -> dict[str, Tensor]:
-    """The file's tensors in float32, after `check` has seen their shapes. What is float32 stays mapped."""
+    """Return the file's tensors in float32, after `check` has seen their shapes; float32 stays mapped."""
     try:
         with safe_open(path, framework="pt") as file:
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
@@ -224,7 +200,7 @@ def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
             listed = (file.metadata() or {}).get(_CUTOFFS)
             cutoffs = tuple(map(int, listed.split(","))) if listed else ()
     except (OSError, SafetensorError, ValueError) as error:
-        raise ModelFileError(f"{path}: is no softmax ({error}); get it again or remove it") from error
+        raise ModelFileError(f"{path}: is not a softmax ({error}); get it again or remove it") from error
     expected: dict[str, Any] = {"weight": (*shapes["weight"][:1], dim), "bias": shapes["weight"][:1]}
     if cutoffs:
         expected |= {"cluster_weight": (len(cutoffs), dim), "cluster_bias": (len(cutoffs),)}
