@@ -1,4 +1,4 @@
-"""What ELMo brings to each task, on dev: writes the tables and pictures of docs/results.md.
+"""What ELMo brings to each task, on dev: writes the tables and pictures of docs/measurements/tasks.md.
 
 ELMOKIT_DATA=… python benchmarks/tasks.py [--en MODEL] [--zh MODEL] [--seeds 3] [--only ner-wnut17 …]
 
@@ -26,7 +26,7 @@ from elmokit.tasks import Compared, MeasuredRun, compare, comparison_text, find_
 from elmokit.tasks.core import draw_comparison, new_figure, read_data
 from task_times import TimedTagger
 
-PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "tasks.md"
 KEPT = RESULTS / "tasks.json"
 # row → encoder → its runs, the model's fingerprint and the settings
 Kept = dict[str, dict[str, dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""Runs the examples of downstream tasks and writes what they print into docs/tasks.md.
+"""Runs the examples of downstream tasks and writes what they print into docs/guides/tasks.md.
 
 ELMOKIT_DATA=… python benchmarks/tasks_examples.py [--en MODEL] [--zh MODEL] [--only named_entities …]
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "tasks.md"
+PAGE = ROOT / "docs" / "guides" / "tasks.md"
 EXAMPLES = (
     "named_entities",
     "sentiment",
@@ -37,7 +37,7 @@ def main() -> None:
         print(shown, flush=True)
         begin, end = f"<!-- {name}: written by benchmarks/tasks_examples.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        text = f"{begin}\n```\n{shown.strip()}\n```\n{end}"
+        text = f"{begin}\n```text\n{shown.strip()}\n```\n{end}"
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(pattern.sub(lambda _, text=text: text, page), encoding="utf-8")
 

@@ -7,6 +7,7 @@ and it draws demo.png: where the uses of a word go from the one vector that they
 """
 
 import argparse
+import math
 import textwrap
 import tomllib
 from dataclasses import dataclass
@@ -95,6 +96,14 @@ def show(uses: Uses, console: Console) -> None:
     console.print(table)
 
 
+def wrap(text: str) -> str:
+    """Break a sentence into lines; Chinese ones of equal length, so that no full stop stands alone."""
+    if text.isascii():
+        return textwrap.fill(text, 20)
+    lines = math.ceil(len(text) / 11)
+    return textwrap.fill(text, math.ceil(len(text) / lines))
+
+
 def draw(uses: Uses, axes: Axes) -> None:
     """Draw the way of each use from layer 0 to the top, and its sentence at the side."""
     places = uses.paths()
@@ -107,8 +116,7 @@ def draw(uses: Uses, axes: Axes) -> None:
             axes.plot(*places[:, row].T, color=colour, lw=2.2, alpha=0.35, solid_capstyle="round")
             axes.scatter(*places[1:-1, row].T, s=20, color=colour, lw=0)
             axes.scatter(x, y, s=95, color=colour, ec="white", lw=1.2, zorder=3)
-            text = textwrap.fill(uses.sentences[row], 20 if uses.word.isascii() else 11)
-            axes.text(1.25 * side, height, text, ha=align, va="center", linespacing=1.2)
+            axes.text(1.25 * side, height, wrap(uses.sentences[row]), ha=align, va="center", linespacing=1.2)
         axes.text(1.25 * side, 1.2, uses.names[sense], color=colour, size=15, weight="bold", ha=align)
     axes.scatter(0, 0, s=95, color="white", ec="0.25", lw=1.6, zorder=4)
     axes.text(0, 1.2, uses.word, size=24, weight="bold", ha="center")
