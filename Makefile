@@ -1,8 +1,8 @@
-# `make demo` and `make test` do all their set-up on a fresh machine.
+# Every target does its own set-up on a fresh machine. `make demo` and `make test` are the two to start with.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-flair lint bench clean
+.PHONY: demo test test-flair lint docs dist bench clean
 .DELETE_ON_ERROR:
 
 # torch first and pinned: any other way of asking for it may bring gigabytes of GPU libraries.
@@ -23,6 +23,22 @@ lint: .venv/ready
 
 test: lint
 	$(BIN)/pytest -n 2
+
+# The site: build/docs/index.html. Warnings are errors; the examples of the pages run as tests.
+.venv/docs-ready: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	touch $@
+
+docs: .venv/docs-ready
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
+	$(BIN)/pytest tests/test_docs.py
+
+# Wheel and sdist, and a smoke test of the wheel in an empty environment outside the repository.
+dist: .venv/ready
+	rm -rf dist
+	$(BIN)/pip install --quiet --constraint constraints.txt build
+	$(BIN)/python -m build --quiet
+	$(BIN)/python tests/smoke.py dist
 
 # flair asks for an older transformers than the rest of the tests: it has an environment of its own.
 test-flair:
@@ -46,4 +62,4 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/integrations.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

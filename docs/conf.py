@@ -1,11 +1,17 @@
 """Settings of the documentation site. `make docs` builds it into build/docs and runs its examples."""
 
 import re
+from html import escape
+from io import BytesIO
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math.latex2mathml import tex2mathml
+from matplotlib import rc_context
+from matplotlib.font_manager import FontProperties
+from matplotlib.mathtext import math_to_image
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 import elmokit
 
@@ -17,8 +23,9 @@ html_title = "elmokit"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 nitpicky = True
-# Nothing is fetched while building, so only references within elmokit can be resolved.
-nitpick_ignore_regex = [("py:.*", r"(?!elmokit\.).*")]
+suppress_warnings = ["ref.python"]  # two classes are called Embedder
+# Nothing is fetched while building, so types of other libraries have no link; nor have elmokit's inner types.
+nitpick_ignore_regex = [("py:.*", r"(?!elmokit\.).*"), ("py:.*", r"elmokit\.\w+\..*")]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -37,22 +44,38 @@ html_static_path = ["_static"]
 html_css_files = ["style.css"]
 html_copy_source = False
 html_show_copyright = False
-html_math_renderer = "mathml"
+html_math_renderer = "svg"
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#00629b", "color-brand-content": "#00629b"},
     "dark_css_variables": {"color-brand-primary": "#6cb8e6", "color-brand-content": "#6cb8e6"},
 }
 
 
+def formula(tex: str, *, points_of_em: float) -> str:
+    """Draw a formula as SVG in the colour of the text: it needs no script, no font and no network."""
+    file = BytesIO()
+    with rc_context({"svg.hashsalt": "elmokit", "mathtext.fontset": "cm"}):
+        depth = math_to_image(f"${' '.join(tex.split())}$", file, prop=FontProperties(size=12), format="svg")
+    svg = file.getvalue().decode()
+    svg = svg[svg.index("<svg") :].strip().replace("#000000", "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r'(width|height)="([\d.]+)pt"', lambda m: f'{m[1]}="{float(m[2]) / points_of_em:.3f}em"', svg
+    )
+    label, shift = escape(tex, quote=True), -depth / points_of_em
+    style = f'style="vertical-align: {shift:.3f}em" role="img" aria-label="{label}"'
+    return svg.replace("<svg", f"<svg {style}", 1)
+
+
 def write_inline_math(translator: Any, node: nodes.math) -> None:  # noqa: ANN401 (Sphinx's translator)
-    """Write a formula of a line of text as MathML, which browsers show without a script."""
-    translator.body.append(tex2mathml(node.astext()))
+    """Write a formula within a line of text."""
+    translator.body.append(formula(node.astext(), points_of_em=10.5))
     raise nodes.SkipNode
 
 
 def write_block_math(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401 (Sphinx's translator)
-    """Write a formula that stands by itself as MathML."""
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>\n')
+    """Write a formula that stands by itself."""
+    translator.body.append(f'<div class="math">{formula(node.astext(), points_of_em=9.5)}</div>\n')
     raise nodes.SkipNode
 
 
@@ -65,7 +88,19 @@ def keep_equations(app: Sphinx, what: str, name: str, obj: object, options: obje
             lines[number - 1 : number] = [before, "", "::"] if not before.endswith("::") else [before]
 
 
+def find_public_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
+) -> nodes.Element | None:
+    """Link a type that a signature names by its module, or by its bare name, to its public name."""
+    name = node.get("reftarget", "").rpartition(".")[2]
+    if node.get("refdomain") != "py" or name not in elmokit.__all__:
+        return None
+    domain = env.domains["py"]
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"elmokit.{name}", node, content)
+
+
 def setup(app: Sphinx) -> None:
-    """Register the formulas and the equations of docstrings."""
-    app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
+    """Register the formulas, the equations of docstrings, and the links to public names."""
+    app.connect("missing-reference", find_public_name)
+    app.add_html_math_renderer("svg", (write_inline_math, None), (write_block_math, None))
     app.connect("autodoc-process-docstring", keep_equations, priority=400)

@@ -1,0 +1,68 @@
+"""The pages of docs/ and both READMEs: examples run, commands exist, the picture is that of today."""
+
+import doctest
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from elmokit.cli import main
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*DOCS, ROOT / "README.md", ROOT / "README.zh.md"]
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page, language):
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if blocks(page, "pycon")], ids=name)
+def test_sessions_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    session = "\n".join(blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, name(page), str(page), 0)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_python_can_be_compiled(page):
+    for code in blocks(page, "python"):
+        compile(code, str(page), "exec")
+
+
+def commands(page):
+    """Every `elmokit …` line of the page's shell sessions and inline code, as words."""
+    text = page.read_text(encoding="utf-8")
+    sessions = "\n".join(blocks(page, "console")).replace("\\\n", " ")
+    lines = [*sessions.splitlines(), *re.findall(r"`(elmokit [a-z].*?)`", text)]
+    for line in lines:
+        if found := re.search(r"(?:^|\s)(?:-m )?elmokit(?:\.cli)? ([a-z].*)", line):
+            yield shlex.split(found[1], comments=True)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=name)
+def test_commands_and_their_options_exist(page):
+    for verb, *words in commands(page):
+        assert verb in main.commands, f"elmokit {verb}"
+        options = [option for option in main.commands[verb].params if isinstance(option, click.Option)]
+        known = {spelling for option in options for spelling in (*option.opts, *option.secondary_opts)}
+        for word in words:
+            if re.fullmatch(r"--?[a-z][a-z-]*", word):
+                assert word in known | {"--help", "-h"}, f"elmokit {verb} {word}"
+
+
+def test_the_picture_shows_the_floors_of_today():
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_house.py"))["draw"]()
+    assert (ROOT / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8") == drawn
