@@ -20,7 +20,7 @@ ROOMS = {
     "serve": "HTTP",
     "tasks": "tasks/core, one package per task",
     "search": "neighbours and indexes",
-    "pretrain": "raw text to a model: pretrain/bilm",
+    "pretraining": "raw text to a model: pretraining/bilm",
     "training": "the one training loop: budget, checkpoints, resume",
     "encoders": "ELMo, static vectors, BERT, characters",
     "language_model": "perplexity, score, fill, generate",
@@ -38,7 +38,7 @@ ROOMS = {
 }
 COLOURS = {  # by job: what users call, what learns, what embeds, what everything stands on
     "#dbeafe": ("cli", "compat", "integrations", "serve"),
-    "#dcfce7": ("tasks", "search", "pretrain", "training", "encoders", "language_model", "corpus"),
+    "#dcfce7": ("tasks", "search", "pretraining", "training", "encoders", "language_model", "corpus"),
     "#fef3c7": ("embed", "decoding", "vectors", "doctor", "formats", "model"),
     "#ede9fe": ("kernels", "text", "base", "errors"),
 }
