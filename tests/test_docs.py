@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+import elmokit
 from elmokit.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +62,11 @@ def test_commands_and_their_options_exist(page):
         for word in words:
             if re.fullmatch(r"--?[a-z][a-z-]*", word):
                 assert word in known | {"--help", "-h"}, f"elmokit {verb} {word}"
+
+
+def test_the_reference_has_every_public_name():
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    assert set(re.findall(r"^\.\. auto\w+:: elmokit\.(\w+)$", pages, re.MULTILINE)) == set(elmokit.__all__)
 
 
 def test_the_picture_shows_the_floors_of_today():

@@ -77,6 +77,33 @@ def test_a_task_model_predicts_the_same(name):
         assert span.probability == pytest.approx(probability, abs=1e-5)
 
 
+@pytest.mark.parametrize("ending", ["h5", "npz", "parquet", "arrow"])
+def test_a_file_of_vectors_is_read(ending, layers):
+    found = list(elmokit.read_vectors(f"vectors/all.{ending}"))
+    assert len(found) == len(TOKENS)
+    for number, sentence in enumerate(found):
+        np.testing.assert_allclose(sentence.layers, layers[f"models/plain/{number}"], atol=1e-5)
+        assert sentence.text is None or sentence.text == EXPECTED["texts"][number]
+        assert sentence.tokens is None or sentence.tokens == TOKENS[number]
+
+
+def test_a_file_of_sentence_vectors_is_read(layers):
+    found = [sentence.vectors for sentence in elmokit.read_vectors("vectors/all.npy")]
+    np.testing.assert_allclose(found[0], layers["models/plain/0"].mean(axis=(0, 1)), atol=1e-5)
+    np.testing.assert_array_equal(found[2], 0)  # an empty line
+
+
+@pytest.mark.parametrize("ending", ["h5", "parquet"])
+def test_a_file_in_float16_is_read(ending, layers):
+    for number, sentence in enumerate(elmokit.read_vectors(f"vectors/top-float16.{ending}")):
+        np.testing.assert_allclose(sentence.vectors, layers[f"models/plain/{number}"][-1], atol=1e-3)
+
+
+def test_an_old_corpus_is_refused_with_advice():
+    with pytest.raises(elmokit.DataError, match="prepare"):
+        elmokit.PreparedCorpus("corpus")
+
+
 def test_what_transformers_saved(layers):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("elmokit.integrations.transformers")  # makes the Auto classes know ELMo

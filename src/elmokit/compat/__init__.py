@@ -6,5 +6,5 @@
 * `elmokit.compat.simple_elmo`: `ElmoModel`.
 
 They give the numbers of the originals, except that no state is carried from call to call unless asked for.
-docs/migrating.md shows old calls beside new ones.
+docs/guides/migrate.md shows old calls beside new ones.
 """

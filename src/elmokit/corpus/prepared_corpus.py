@@ -44,7 +44,7 @@ class PreparedCorpus:
         path: Its folder.
         job: Settings and sources it was made with, as they are written down.
         settings: The settings it was made with.
-        report: Counts of the text: see docs/preparing.md.
+        report: Counts of the text: see docs/guides/prepare.md.
         fingerprint: A short digest of settings, sources and counts, equal for equal corpora.
         num_types: Distinct spellings. Types below the size of the vocabulary are its rows, the others are
             out of vocabulary.
