@@ -1,10 +1,10 @@
-"""The ground floor: what every room needs and none owns. Nothing here imports torch.
+"""The ground floor: what every room needs. Nothing here imports torch.
 
-files      write a file or a folder so that it is whole or not there
-settings   dataclasses that check their own fields and go to and from plain data
-grouping   cut a stream of items into groups
-progress   show how far long work has come
-workers    spread work over processes
+files      write a file or folder completely or not at all
+settings   check the fields of dataclasses, convert them from and to plain data
+grouping   group a stream of items
+progress   show the progress of long work
+workers    distribute work over processes
 """
 
 from elmokit.base.files import (

@@ -1,7 +1,7 @@
-"""The one way to write a file: aside first, flushed to disk, then renamed over its final name.
+"""The one way to write a file: write a draft beside it, flush it to disk, rename it to the final name.
 
-A reader therefore sees the old file or the new one, whole, whatever happens in between: an error, Ctrl-C,
-`kill -9`, a power cut. Nothing else in elmokit renames, flushes or replaces files.
+A reader therefore sees either the old file or the new one, complete, even after an error, Ctrl-C, `kill -9`
+or a power failure. Nothing else in elmokit renames, flushes or replaces files.
 """
 
 import json
@@ -14,17 +14,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+_WINDOWS = os.name == "nt"
+
 
 @contextmanager
 def draft_file(path: Path, *, draft: Path | None = None) -> Iterator[Path]:
-    """Give a path to write to; on leaving, what was written there becomes `path`.
+    """Yield a path to write to; at the end of the block, that file becomes `path`.
 
-    Any library may write the draft. If the block raises, the draft is deleted and `path` stays as it was.
-    A caller that removes the leftovers of a killed process names the `draft`; it is a random name otherwise.
+    Any library may write the draft. If the block raises, the draft is deleted and `path` stays as it was. A
+    symbolic link stays and the file behind it is replaced. What is not a regular file, such as a pipe, is
+    written directly. A caller that cleans up after killed processes can choose the name of the `draft`.
     """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
     draft = draft or _draft_name(path)
     draft.touch()
-    mode = draft.stat().st_mode  # as the umask wants it; some libraries make files for their owner alone
+    mode = draft.stat().st_mode  # as the umask sets it; some libraries make private files
     try:
         yield draft
         draft.chmod(mode)
@@ -38,10 +45,11 @@ def draft_file(path: Path, *, draft: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def draft_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill; on leaving, it becomes `path`.
+    """Yield an empty folder to fill; at the end of the block, it becomes `path`.
 
     `path` must not exist or be empty, unless `overwrite` is true. If the block raises, it stays as it was.
     """
+    path = path.resolve()
     draft, old = _draft_name(path), _draft_name(path)
     draft.mkdir(parents=True)
     plain = draft / ".mode"
@@ -68,7 +76,7 @@ def draft_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Give an empty folder that is deleted on leaving; Windows keeps files that are still in use."""
+    """Yield an empty folder that is deleted at the end; Windows keeps files that are still in use."""
     with TemporaryDirectory(prefix="elmokit-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -85,13 +93,13 @@ def write_text(path: Path, content: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:  # noqa: ANN401 (whatever JSON can hold)
-    """Replace a file by JSON that people can read."""
+    """Replace the content of a file by indented JSON."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def open_flushed(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing; on leaving, its content is on the disk."""
+    """Open a file for writing, and flush it to disk at the end of the block."""
     with path.open("wb") as file:
         yield file
         file.flush()
@@ -100,7 +108,7 @@ def open_flushed(path: Path) -> Iterator[BinaryIO]:
 
 def flush_to_disk(path: Path) -> None:
     """Wait until a file, or the list of files in a folder, has reached the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows cannot open a folder, and needs no flush of it
+    if _WINDOWS and path.is_dir():  # Windows cannot open a folder, and need not flush it
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
@@ -128,7 +136,7 @@ def move_files(source: Path, target: Path) -> None:
 def remove_drafts(folder: Path) -> None:
     """Delete drafts that a killed process has left in a folder."""
     for draft in folder.glob(".*.draft"):
-        draft.unlink()
+        shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 def plain_reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Cut a stream of items into groups."""
+"""Group a stream of items."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -7,9 +7,9 @@ Item = TypeVar("Item")
 
 
 def group_until(items: Iterable[Item], size: Callable[[Item], int], limit: int) -> Iterator[list[Item]]:
-    """Group items in order; the item that brings a group's total size to `limit` closes it.
+    """Group items in order; a group ends with the item that brings its total size to `limit`.
 
-    No group is empty, and only the last may be smaller than `limit`.
+    No group is empty, and only the last one may be smaller than `limit`.
 
     Example:
         >>> list(group_until(["a", "bcd", "e", "f"], len, 3))

@@ -1,4 +1,4 @@
-"""Show how far long work has come, on standard error and only if that is a terminal."""
+"""Show the progress of long work on standard error, if that is a terminal."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ class StartStep(Protocol):
     """Starts a step of the work, with a bar of its own."""
 
     def __call__(self, name: str, total: float | None = None) -> Callable[..., None]:
-        """Return `advance(amount=1, note="")`, to be called with what is done of `total`."""
+        """Return `advance(amount=1, note="")`, to be called for each part of `total` that is done."""
         ...
 
     def say(self, message: str) -> None:

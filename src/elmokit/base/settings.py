@@ -1,13 +1,14 @@
-"""Settings as dataclasses that check their own fields and go to and from plain data.
+"""Settings as dataclasses that check their own fields and can be converted from and to plain data.
 
-@dataclass(frozen=True, kw_only=True)
-class LoopSettings:
-batch: int = bounded(32, least=1)
-dropout: float = bounded(0.5, least=0, below=1)
-kind: Literal["a", "b"] = "a"
+Example:
+    @dataclass(frozen=True, kw_only=True)
+    class LoopSettings:
+        batch: int = bounded(32, least=1)
+        dropout: float = bounded(0.5, least=0, below=1)
+        kind: Literal["a", "b"] = "a"
 
-def __post_init__(self) -> None:
-check_fields(self)
+        def __post_init__(self) -> None:
+            check_fields(self)
 """
 
 import difflib
@@ -38,7 +39,7 @@ def bounded(
 def check_fields(settings: Any) -> None:  # noqa: ANN401 (any dataclass)
     """Check every field of a dataclass against its annotation and the bounds given by `bounded`.
 
-    Fields that are numbers, switches or a `Literal` are checked, `X | None` too; others are left alone.
+    Fields of type `int`, `float`, `bool` or `Literal` are checked, also with `| None`; others are not.
 
     Raises:
         ConfigError: a value is not allowed; the message names the field, what is expected and what was found.
@@ -61,6 +62,7 @@ def check_fields(settings: Any) -> None:  # noqa: ANN401 (any dataclass)
 
 
 def _whole_bounds(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    assert metadata.get("above") is metadata.get("below") is None, "a whole number has `least` and `most`"
     return {name: metadata[name] for name in ("least", "most") if name in metadata}
 
 
@@ -123,8 +125,8 @@ def settings_from_dict(cls: type[Settings], data: object, where: str) -> Setting
 
     Args:
         cls: the dataclass.
-        data: what `dataclasses.asdict` gave, or a part of it.
-        where: what the data are of, for messages.
+        data: what `dataclasses.asdict` returned, or a part of it.
+        where: what the data belong to, for messages.
 
     Raises:
         ConfigError: a key is unknown or missing, or a value is not allowed.
@@ -193,9 +195,9 @@ def _value(text: str) -> object:
 
 
 def setting_changes(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> list[str]:
-    """Say in words which values differ: "head.dropout is 0.4, was 0.1".
+    """List in words which values differ: "head.dropout is 0.4, was 0.1".
 
-    A name that is missing in `old` is a setting that an older version did not have; it is passed over.
+    A name that is missing in `old` is skipped: an older version did not have that setting.
     """
     changes: list[str] = []
     for name in (name for name in new if name in old):

@@ -1,4 +1,4 @@
-"""Work spread over processes that share the parent's memory, its results in order."""
+"""Distribute work over forked processes, which share the parent's memory; results come in order."""
 
 import multiprocessing
 import os
@@ -17,14 +17,14 @@ from elmokit.errors import ConfigError, ElmoError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# What the forked processes are to do. They inherit it, weights and all, so that nothing is copied or pickled.
+# The job of the forked processes. They inherit it with all weights: nothing is copied or pickled.
 _function: Callable[[Any], Any] | None = None
-# Set when the results are not wanted any more: some items wait where the executor cannot cancel them.
+# Set when the results are no longer wanted, for items that the executor cannot cancel.
 _given_up: Event | None = None
 
 
 def can_fork() -> bool:
-    """Tell whether `ordered_map` can work here: Windows has no fork."""
+    """Return whether `ordered_map` works on this system; Windows has no fork."""
     return "fork" in multiprocessing.get_all_start_methods()
 
 
@@ -35,17 +35,16 @@ def ordered_map(
     workers: int,
     begin: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
-    """`function(item)` for each item, in order, computed by `workers` forked processes.
+    """Yield `function(item)` for each item, in order, computed by `workers` forked processes.
 
-    Only a few items are under way at a time. What `function` refers to is shared with the parent as it is
+    Only a few items are taken ahead. The processes share the objects that `function` refers to, as they are
     when the first item is taken.
 
     Args:
-        function: What to do.
-        items: To what.
+        function: What to compute.
+        items: Its arguments.
         workers: The number of processes.
-        begin: What each process does first, such as to limit its threads: those of the parent do not survive
-            a fork.
+        begin: Called first in each process, for example to limit its threads.
 
     Raises:
         ConfigError: the system cannot fork.
@@ -53,14 +52,14 @@ def ordered_map(
     """
     global _function, _given_up
     if not can_fork():
-        raise ConfigError("workers need an operating system that can fork; leave them out")
+        raise ConfigError("workers need an operating system that can fork; leave out workers")
     context = multiprocessing.get_context("fork")
     _function, _given_up = function, context.Event()
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(begin,))
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
-            with warnings.catch_warnings():  # of forking beside threads: the children use none of them
+            with warnings.catch_warnings():  # about a fork beside threads, which the children do not use
                 warnings.filterwarnings("ignore", "This process .* is multi-threaded")
                 pending.append(pool.submit(_call, item))
             if len(pending) >= 2 * workers:
@@ -68,7 +67,7 @@ def ordered_map(
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
-        raise ElmoError("a worker process died, perhaps for want of memory; use fewer workers") from error
+        raise ElmoError("a worker process died, perhaps because memory ran out; use fewer workers") from error
     finally:
         _given_up.set()
         pool.shutdown(cancel_futures=True)
@@ -76,7 +75,7 @@ def ordered_map(
 
 
 def belong_to_parent() -> None:
-    """In a child process: leave Ctrl-C to the parent, and end when it ends, however that happens."""
+    """Make a child process ignore Ctrl-C and end with its parent, even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -88,7 +87,7 @@ def _begin(begin: Callable[[], object] | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """Without this a process whose parent was killed would go on, or wait for work for ever."""
+    """Exit when the parent has ended; otherwise a child would wait for work for ever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -1,7 +1,6 @@
 """The perplexity of a file and, on request, the score of each of its sentences."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TextIO
 
@@ -50,13 +49,8 @@ def perplexity_file(
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)
-        path = Path(sentences)
-        written_as_it_comes = path.exists() and not path.is_file()  # a pipe cannot be replaced
         try:
-            with (
-                nullcontext(path) if written_as_it_comes else draft_file(path.resolve()) as target,
-                target.open("w", encoding="utf-8") as file,
-            ):
+            with draft_file(Path(sentences)) as draft, draft.open("w", encoding="utf-8") as file:
                 file.write("\t".join(_COLUMNS) + "\n")
                 return Perplexity.of(_written(scores, file))
         except OSError as error:
