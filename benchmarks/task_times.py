@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from elmokit.encoders import open_encoders
 from elmokit.tasks import Tagger, task_settings
-from elmokit.tasks.core import TaskData, read_data
-from elmokit.tasks.core.batches import shuffled_batches
-from elmokit.tasks.core.optimizer import make_optimizer, unfreeze
-from elmokit.tasks.core.training import cache_encoders, run_epoch
-from elmokit.tasks.tagger import TaggerTask
+from elmokit.tasks.core import read_data
+from elmokit.tasks.core.task_job import TaskJob
+from elmokit.tasks.core.training import cache_encoders, prepare_data
+from elmokit.tasks.tagger import TaggedText, TaggerTask
 from elmokit.text import TokenizerSpec
 
 TOKENIZER = TokenizerSpec(name="whitespace")
@@ -33,12 +30,11 @@ class TimedTagger:
     def __init__(
         self, source: Path, encoder: str, folder: Path, *, share: float = 0.05, changes: Sequence[str] = ()
     ) -> None:
-        self.settings = task_settings("tagger", [*changes, f"training.share={share}"])
+        changes = [*changes, f"training.share={share}", "training.least_steps=1"]
+        self.settings = task_settings("tagger", changes)
         self.encoders = open_encoders(encoder)
         data = read_data(TaggerTask.formats, source, tokenize=str.split)
-        self.task, examples = TaggerTask.fit(self.settings, data.train)
-        data = TaskData(examples, self.task.prepare(data.dev, allow_unseen=True))
-        self.data = data.share(share)
+        self.task, self.data = prepare_data(TaggerTask, data, self.settings, allow_unseen=True)
         self.cached = cache_encoders(
             self.encoders, self.data, self.settings, folder, lambda name, total=None: lambda *done: None
         )
@@ -48,14 +44,17 @@ class TimedTagger:
         encoders = self.cached if cached else self.encoders
         task = replace(self.task, settings=self.settings.changed(changes))
         model = Tagger(task, encoders, tokenizer=TOKENIZER)
-        unfreeze(model, 1)
-        optimizer = make_optimizer(model, self.settings.training)
-        lengths = [len(example.tokens) for example in self.data.train]
-        batches = shuffled_batches(self.data.train, lengths, self.settings.training.batch, torch.Generator())
-        run_epoch(model, batches[:2], optimizer, self.settings.training.clip_norm)
+        job = TaskJob(model, self.data)
+        for step in range(2):
+            self._step(job, step)
         began = time.perf_counter()
-        run_epoch(model, batches, optimizer, self.settings.training.clip_norm)
-        return 1e6 * (time.perf_counter() - began) / sum(lengths)
+        tokens = sum(self._step(job, step) for step in range(job.steps_per_epoch))
+        return 1e6 * (time.perf_counter() - began) / tokens
+
+    def _step(self, job: TaskJob[TaggedText], step: int) -> int:
+        tokens = job.compute(step).tokens
+        job.update(1.0)
+        return tokens
 
     def use(self) -> float:
         """Milliseconds for 1,000 tokens of dev, from tokens to tags."""

@@ -38,3 +38,27 @@ def quick_settings(task, *changes):
             *changes,
         ],
     )
+
+
+def write_tagged(folder, part):
+    """A token and its tag on each line."""
+    blocks = ("\n".join(map("\t".join, zip(w, t, strict=True))) for w, t, _ in sentences())
+    (folder / f"{part}.txt").write_text("\n\n".join(blocks) + "\n")
+
+
+def write_labelled(folder, part):
+    """A table of labels and texts."""
+    rows = [f"{verb}\t{' '.join(words)}" for words, _, verb in sentences()]
+    (folder / f"{part}.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
+
+
+def write_intents(folder, part):
+    """Three files side by side in a folder."""
+    (folder / part).mkdir()
+    words, tags, verbs = zip(*sentences(), strict=True)
+    for name, lines in (("seq.in", map(" ".join, words)), ("seq.out", map(" ".join, tags)), ("label", verbs)):
+        (folder / part / name).write_text("\n".join(lines) + "\n")
+
+
+# For each task: what writes its tiny data. A new task adds a line.
+WRITERS = {"tagger": write_tagged, "classifier": write_labelled, "intent": write_intents}

@@ -2,11 +2,10 @@ import pytest
 import torch
 
 from elmokit.encoders import ElmoEncoder
-from elmokit.tasks import TASKS
 from elmokit.tasks.classifier import LabelledText
 from elmokit.tasks.intent.data import IntentText
 from elmokit.tasks.tagger import TaggedText
-from tests.task_data import quick_settings, sentences
+from tests.task_data import WRITERS, quick_settings, sentences
 from tests.tiny import WORDS, write_folder
 
 
@@ -20,22 +19,11 @@ def elmo(tmp_path_factory):
 def folders(tmp_path_factory):
     """Data of all tasks, by the task; train and dev are the same, so that dev can be learnt."""
     root = tmp_path_factory.mktemp("data")
-    for part in ("train", "dev"):
-        (root / "tagger").mkdir(exist_ok=True)
-        blocks = ("\n".join(map("\t".join, zip(w, t, strict=True))) for w, t, _ in sentences())
-        (root / "tagger" / f"{part}.txt").write_text("\n\n".join(blocks) + "\n")
-        (root / "classifier").mkdir(exist_ok=True)
-        rows = [f"{verb}\t{' '.join(words)}" for words, _, verb in sentences()]
-        (root / "classifier" / f"{part}.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
-        intent = root / "intent" / part
-        intent.mkdir(parents=True)
-        for name, lines in (
-            ("seq.in", [" ".join(words) for words, _, _ in sentences()]),
-            ("seq.out", [" ".join(tags) for _, tags, _ in sentences()]),
-            ("label", [verb for _, _, verb in sentences()]),
-        ):
-            (intent / name).write_text("\n".join(lines) + "\n")
-    return {task: root / task for task in TASKS}
+    for task, write in WRITERS.items():
+        (root / task).mkdir()
+        for part in ("train", "dev"):
+            write(root / task, part)
+    return {task: root / task for task in WRITERS}
 
 
 @pytest.fixture

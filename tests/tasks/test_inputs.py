@@ -10,7 +10,7 @@ from elmokit.base import settings_from_dict
 from elmokit.encoders import CharacterEncoder
 from elmokit.tasks import EncoderSettings, Tagger, task_settings
 from elmokit.tasks.core.inputs import TaskInputs
-from elmokit.tasks.core.optimizer import make_optimizer, unfreeze
+from elmokit.tasks.core.task_job import make_optimizer, unfreeze
 from elmokit.tasks.tagger import TaggerTask
 from elmokit.text import TokenizerSpec
 
@@ -81,14 +81,14 @@ def moving(model, encoder):
 def test_frozen_encoders_are_no_part_of_the_model(tiny_encoder):
     model = make_tagger(tiny_encoder)
     assert not any("module" in name for name, _ in model.named_parameters())
-    assert len(make_optimizer(model, model.task.settings.training).param_groups) == 1
+    assert len(make_optimizer(model).param_groups) == 1
 
 
 def test_tuning_from_a_layer_up_with_smaller_steps_below(tiny_encoder):
     model = make_tagger(
         tiny_encoder, "encoder.tune_from=1", "encoder.learning_rate=0.1", "encoder.layer_decay=0.5"
     )
-    optimizer = make_optimizer(model, model.task.settings.training)
+    optimizer = make_optimizer(model)
     assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.05, 0.003]
     unfreeze(model, epoch=1)
     assert moving(model, tiny_encoder) == [False, True, True]
@@ -109,7 +109,7 @@ def test_gradual_unfreezing(tiny_encoder):
 def test_tuning_moves_what_it_should(tiny_encoder, examples, tune_from):
     model = make_tagger(tiny_encoder, f"encoder.tune_from={tune_from}")
     before = [[weight.detach().clone() for weight in stage] for stage in tiny_encoder.module.stages()]
-    optimizer = make_optimizer(model, model.task.settings.training)
+    optimizer = make_optimizer(model)
     unfreeze(model, 1)
     model(examples).vectors.square().sum().backward()
     optimizer.step()

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import signal
 
 import pytest
 import torch
@@ -10,9 +11,9 @@ import torch
 import elmokit
 from elmokit.encoders import ElmoEncoder
 from elmokit.tasks import TASKS, Classifier, IntentModel, Tagger, evaluate, find_task, load_task, train
-from elmokit.tasks.core import read_data, training
-from elmokit.tasks.core.checkpoint import Checkpoint
+from elmokit.tasks.core import read_data
 from elmokit.tasks.core.counting import Scores
+from elmokit.tasks.core.task_job import TaskJob
 from elmokit.tasks.tagger import TaggerTask
 from tests.task_data import quick_settings
 
@@ -56,7 +57,7 @@ def test_learns_saves_and_predicts(task, folders, elmo, tmp_path):
     wanted |= {"learning-curve.png", "confusion.png", "layer-weights.png"}
     assert wanted <= {path.name for path in (tmp_path / "out").iterdir()}
     assert not (tmp_path / "out" / "cache").exists()
-    assert not Checkpoint.path(tmp_path / "out").exists()
+    assert not (tmp_path / "out" / "checkpoints").exists()
     assert (tmp_path / "out" / "errors.tsv").read_text() == "where\ttext\tgold\tpredicted\n"
     dev = folders[task] / {"tagger": "dev.txt", "classifier": "dev.tsv", "intent": "dev"}[task]
     assert evaluate(model, dev).value == 1.0
@@ -94,74 +95,51 @@ def test_the_same_seed_gives_the_same_model_and_another_another(folders, elmo, q
     assert [entry["loss"] for entry in first.history] != [entry["loss"] for entry in other.history]
 
 
-class Interrupted(Exception):
-    pass
+def test_resumed_with_another_encoder(folders, elmo, quick, tmp_path, monkeypatch):
+    arguments = {"encoder": elmo, "out": tmp_path / "out", "settings": quick}
 
+    compute = TaskJob.compute
 
-@pytest.mark.parametrize("fault", [KeyboardInterrupt, Interrupted])
-def test_interrupted_and_resumed_as_if_nothing_had_been(folders, elmo, quick, tmp_path, monkeypatch, fault):
-    settings = quick.changed(["training.epochs=4", "head.dropout=0.5"])
-    arguments = {"encoder": f"{elmo}+chars", "settings": settings}
-    whole = train("tagger", folders["tagger"], out=tmp_path / "whole", **arguments)
-    add = Checkpoint.add
-
-    def stop(checkpoint, *rest):
-        add(checkpoint, *rest)
-        if len(checkpoint.history) == 2:
-            raise fault
-
-    monkeypatch.setattr(Checkpoint, "add", stop)
-    with pytest.raises(fault) as stopped:
-        train("tagger", folders["tagger"], out=tmp_path / "out", **arguments)
-    monkeypatch.undo()
-    if fault is KeyboardInterrupt:
-        assert "interrupted after epoch 2" in str(stopped.value)
-        assert "resume=True continues" in str(stopped.value)
-        Tagger.load(tmp_path / "out").predict("Ada saw Rome.")  # the best so far can be used
-    with pytest.raises(elmokit.DataError, match="is not empty; choose another name, or pass resume=True"):
-        train("tagger", folders["tagger"], out=tmp_path / "out", **arguments)
-    changed = arguments | {"settings": settings.changed(["head.rnn=17"])}
-    with pytest.raises(elmokit.DataError, match="training of other data, encoders or settings"):
-        train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **changed)
-    with monkeypatch.context() as other_weights:
-        other_weights.setattr(ElmoEncoder, "fingerprint", lambda _: "another")
-        with pytest.raises(elmokit.DataError, match="training of other data, encoders or settings"):
-            train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **arguments)
-    resumed = train("tagger", folders["tagger"], out=tmp_path / "out", resume=True, **arguments)
-    assert [e["loss"] for e in resumed.history] == [e["loss"] for e in whole.history]
-    assert_same(weights_of(resumed), weights_of(whole))
-
-
-def test_interrupted_in_the_first_epoch(folders, elmo, quick, tmp_path, monkeypatch):
     def stop(*arguments):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        return compute(*arguments)
 
-    monkeypatch.setattr("elmokit.tasks.core.training.run_epoch", stop)
-    arguments = {"encoder": elmo, "out": tmp_path / "out", "settings": quick.changed(["training.epochs=1"])}
-    with pytest.raises(KeyboardInterrupt, match="interrupted before the end of the first epoch"):
-        train("tagger", folders["tagger"], **arguments)
-    assert (tmp_path / "out" / "cache").is_dir()
-    monkeypatch.undo()
-    train("tagger", folders["tagger"], resume=True, **arguments)
-    with pytest.raises(elmokit.DataError, match="holds a finished training"):
+    with monkeypatch.context() as patched:
+        patched.setattr(TaskJob, "compute", stop)
+        with pytest.raises(KeyboardInterrupt, match="interrupted after 0 epochs; the same call"):
+            train("tagger", folders["tagger"], **arguments)
+    monkeypatch.setattr(ElmoEncoder, "fingerprint", lambda _: "another")
+    with pytest.raises(elmokit.ConfigError, match=r"was started with other settings: .*encoders.*another"):
         train("tagger", folders["tagger"], resume=True, **arguments)
 
 
+def test_interrupted_before_the_first_step(folders, elmo, quick, tmp_path, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    arguments = {"encoder": elmo, "out": tmp_path / "out", "settings": quick.changed(["training.epochs=1"])}
+    with monkeypatch.context() as patched:
+        patched.setattr(ElmoEncoder, "encode", stop)
+        with pytest.raises(KeyboardInterrupt, match="interrupted before training; the same call with resume"):
+            train("tagger", folders["tagger"], **arguments)
+    assert (tmp_path / "out" / "cache").is_dir()
+    train("tagger", folders["tagger"], resume=True, **arguments)
+
+
 def test_stops_when_dev_gets_no_better_and_keeps_the_best(folders, elmo, quick, tmp_path, monkeypatch):
-    scores, states, run_epoch = [0.2, 0.5, 0.4, 0.5, 0.3], [], training.run_epoch
+    scores, states, job_evaluate = [0.2, 0.5, 0.4, 0.5, 0.3], [], TaskJob.evaluate
 
-    def noted(model, *others):
-        loss = run_epoch(model, *others)
-        states.append({name: weight.clone() for name, weight in model.state_dict().items()})
-        return loss
+    def noted(job):
+        states.append({name: weight.clone() for name, weight in job.state_dict()["model"].items()})
+        return job_evaluate(job)
 
-    monkeypatch.setattr(training, "run_epoch", noted)
-    monkeypatch.setattr(
-        TaggerTask, "score", lambda *_: Scores(main="f1", values={"f1": scores[len(states) - 1]})
-    )
+    monkeypatch.setattr(TaskJob, "evaluate", noted)
+    scripted = lambda *_: Scores(main="f1", values={"f1": scores[len(states) - 1]})  # noqa: E731
+    monkeypatch.setattr(TaggerTask, "score", scripted)
     settings = quick.changed(["training.patience=3"])
     found = train("tagger", folders["tagger"], encoder=elmo, out=tmp_path / "out", settings=settings)
     assert [entry["dev"] for entry in found.history] == scores
+    assert [entry["epoch"] for entry in found.history] == [1, 2, 3, 4, 5]
     assert_same(weights_of(found), states[1])
 
 
@@ -273,20 +251,20 @@ def test_settings_that_do_not_fit(encoder, changes, message, folders, elmo, quic
 
 
 def test_few_data_are_gone_through_several_times_in_an_epoch(folders, quick, tmp_path, monkeypatch):
-    steps, run_epoch = [], training.run_epoch
+    steps, compute = [], TaskJob.compute
 
-    def counted(model, batches, *others):
-        steps.append(len(batches))
-        return run_epoch(model, batches, *others)
+    def counted(job, step):
+        steps.append(step)
+        return compute(job, step)
 
-    monkeypatch.setattr(training, "run_epoch", counted)
+    monkeypatch.setattr(TaskJob, "compute", counted)
     settings = quick.changed(["training.epochs=2", "training.least_steps=10"])
     found = train("tagger", folders["tagger"], encoder="chars", out=tmp_path / "out", settings=settings)
     examples = read_data(TaggerTask.formats, folders["tagger"], tokenize=str.split).train
     in_a_pass = math.ceil(len(examples) / settings.training.batch)
     passes = math.ceil(10 / in_a_pass)
     assert passes > 1
-    assert steps == [passes * in_a_pass] * 2
+    assert steps == list(range(2 * passes * in_a_pass))
     assert found.tokens == passes * sum(len(example.tokens) for example in examples)
 
 

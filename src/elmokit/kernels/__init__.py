@@ -17,7 +17,7 @@ from elmokit.kernels.precision import (
     supported,
     training_precision,
 )
-from elmokit.kernels.seeding import seeded
+from elmokit.kernels.seeding import combined_seed, seeded
 from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, whole_pieces
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Product",
     "add_to_forget_gate",
     "bidirectional_lstm",
+    "combined_seed",
     "dropout",
     "find_device",
     "flushed_denormals",

@@ -24,8 +24,13 @@ def seeded(seed: int, *more: int) -> Iterator[None]:
         ...     bool((torch.rand(2) == first).all())
         True
     """
-    if more:
-        seed = int(np.random.SeedSequence(seed, spawn_key=more).generate_state(1, np.uint64)[0] >> 1)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
+        torch.manual_seed(combined_seed(seed, *more))
         yield
+
+
+def combined_seed(seed: int, *more: int) -> int:
+    """Return one seed for several numbers, such as a run's seed and a step; one number stays as it is."""
+    if not more:
+        return seed
+    return int(np.random.SeedSequence(seed, spawn_key=more).generate_state(1, np.uint64)[0] >> 1)

@@ -228,7 +228,7 @@ def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     model.decode(examples)
     use = time.perf_counter() - began
-    epochs = [entry["seconds"] for entry in found.history]
+    epochs = [entry["epoch_seconds"] for entry in found.history]
     networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
     run = MeasuredRun(
         score=found.scores.value,

@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.kernels import Dropout, bidirectional_lstm
 from elmokit.model import Packing
@@ -36,15 +35,5 @@ class TaskRNN(nn.Module):
         """(S, input_dim), (S, extra_dim), (B,) → (S, output_dim)."""
         packing = Packing.of(lengths)
         if self.lstm is not None:
-            x = self._run(self.lstm, self.dropout(x), packing)
+            x = bidirectional_lstm(self.lstm, self.dropout(x), packing, generator=self.dropout.generator)
         return Hidden(self.dropout(torch.cat([x, extra.to(x.device)], dim=1)), lengths, packing)
-
-    def _run(self, lstm: nn.LSTM, x: Tensor, packing: Packing) -> Tensor:
-        """(S, input_dim) → (S, 2N)."""
-        if not len(x):
-            return x.new_zeros(0, 2 * lstm.hidden_size)
-        if x.device.type == "cpu":
-            return bidirectional_lstm(lstm, x, packing)
-        index, inverse = packing.index[0].to(x.device), packing.inverse[0].to(x.device)  # (S,)
-        packed: PackedSequence = lstm(PackedSequence(x[index], torch.tensor(packing.step_sizes)))[0]
-        return packed.data[inverse]

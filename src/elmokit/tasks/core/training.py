@@ -1,44 +1,40 @@
-"""The training of a task model: from labelled data to a model folder."""
+"""From labelled data to the folder of a trained model."""
 
 import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import torch
-from torch import nn
 
 from elmokit.base import StartStep, progress_display
 from elmokit.encoders import CachedEncoder, Encoder, open_encoders
 from elmokit.errors import DataError
-from elmokit.kernels import find_device
-from elmokit.tasks.core.batches import shuffled_batches
-from elmokit.tasks.core.checkpoint import Checkpoint
+from elmokit.kernels import find_device, seeded
 from elmokit.tasks.core.counting import Scores
 from elmokit.tasks.core.dataset import TaskData, read_data
 from elmokit.tasks.core.evaluation import write_report
-from elmokit.tasks.core.optimizer import make_optimizer, unfreeze
+from elmokit.tasks.core.protocol import Task
+from elmokit.tasks.core.task_job import TaskJob
 from elmokit.tasks.core.task_model import TaskModel, num_tokens
-from elmokit.tasks.core.task_settings import TaskSettings, TrainingSettings
+from elmokit.tasks.core.task_settings import TaskSettings
 from elmokit.text import TokenizerSpec, make_word_tokenizer
+from elmokit.training import Budget, Checkpoints, Loop, Plan, read_metrics, status_bar, stop_at_interrupt
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What came of a training.
+    """The result of a training.
 
     Attributes:
         model: the best one, as saved.
-        scores: of it on dev.
-        history: of each epoch: number, loss, dev score, seconds.
-        tokens: that are read in an epoch.
-        seconds: of all, the computing of cached vectors included.
+        scores: of the best model on dev.
+        history: for each epoch its number, training loss, dev score and seconds (`epoch_seconds`).
+        tokens: read in an epoch.
+        seconds: for everything, including the vectors of frozen encoders.
     """
 
     model: TaskModel[Any, Any, Any]
@@ -66,63 +62,84 @@ def train(
     allow_unseen: bool = False,
     progress: bool = False,
 ) -> Training:
-    """Train a model and write it, with its report, into a folder.
+    """Train a model and write it, with a report, to a folder.
 
     Args:
-        task: the model class of the task.
-        source: a folder with train and dev, or the training file; see `dataset.read_data`.
+        task: the name of a task such as "tagger", or a model class of your own.
+        source: a folder with train and dev files, or the training file; see `read_data`.
         encoder: such as "glove:FILE+chars+en"; see `encoders.open_encoders`.
         out: the folder to write.
-        settings: of encoders, head and loop.
-        dev: the dev file; without it the folder's, or a part of the training data.
-        format: of the files; by their endings when not given.
-        tokenizer: of running text; that of the encoder when not given.
-        cache: a folder for the vectors of frozen encoders, to be kept and shared; without it they lie in
-            `out` and go when all is done.
+        settings: of encoders, head and training; see `task_settings`.
+        dev: the dev file; by default that of the folder, or a tenth of the training data.
+        format: of the files; by default their endings tell it.
+        tokenizer: for running text; by default that of the encoder.
+        cache: a folder that keeps the vectors of frozen encoders for other runs; by default they are in `out`
+            and are deleted at the end.
         device: where to train.
-        resume: go on with an interrupted training in `out`.
-        overwrite: replace what is in `out`.
+        resume: continue an interrupted training in `out`.
+        overwrite: replace a model in `out`.
         self_contained: save the encoders with the model even if they were not tuned.
-        allow_unseen: let labels of dev that are not in the training data count as errors.
-        progress: show how far it is, on a terminal.
+        allow_unseen: count labels of dev that are not in the training data as errors.
+        progress: show a progress bar, on a terminal.
 
     Raises:
         DataError: the data cannot be used, or `out` is not empty.
-        ConfigError: the settings do not fit together.
-        KeyboardInterrupt: with a message on what is kept.
+        ConfigError: the settings do not fit together, or `out` holds a training with other settings or data.
+        KeyboardInterrupt: with a message that says what is kept.
     """
     began = time.monotonic()
+    folder = Path(out)
+    _check_folder(folder, resume=resume, overwrite=overwrite)
     settings = settings or task.task_type.settings_type()
-    folder = _prepare_folder(Path(out), resume=resume, overwrite=overwrite)
-    with torch.random.fork_rng(devices=[]), progress_display(shown=progress) as start:
-        torch.manual_seed(settings.training.seed)
-        encoders = open_encoders(encoder, device=device)
+    seed = settings.training.seed
+    with progress_display(shown=progress) as display:
+        with seeded(seed):  # encoders without pretrained weights draw them
+            encoders = open_encoders(encoder, device=device)
         spec = choose_tokenizer(tokenizer, encoders)
-        formats = task.task_type.formats
-        data = read_data(formats, source, tokenize=make_word_tokenizer(spec), dev=dev, format=format)
+        tokenize = make_word_tokenizer(spec)
+        data = read_data(task.task_type.formats, source, tokenize=tokenize, dev=dev, format=format)
         if data.held_out:
             logger.warning("no dev file: %d training examples are held out, always the same", len(data.dev))
-        fitted, train_examples = task.task_type.fit(settings, data.train)
-        data = TaskData(train_examples, fitted.prepare(data.dev, allow_unseen=allow_unseen))
-        data = data.share(settings.training.share)
-        opened = [(one.spec, one.fingerprint()) for one in encoders]
-        purpose = {"task": repr(fitted), "encoders": opened, "data": data.fingerprint()}
-        checkpoint = Checkpoint.open(folder, purpose, resume=resume)
-        model = None
-        try:
-            encoders = cache_encoders(encoders, data, settings, Path(cache or folder / "cache"), start)
+        fitted, data = prepare_data(task.task_type, data, settings, allow_unseen=allow_unseen)
+        same = {
+            "task": fitted.name,
+            "settings": asdict(settings),
+            "tokenizer": asdict(spec),
+            "encoders": {one.spec: one.fingerprint() for one in encoders},
+            "data": data.fingerprint(),
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        encoders = cache_encoders(encoders, data, settings, Path(cache or folder / "cache"), display)
+        with seeded(seed, 0, 0):
             model = task(fitted, encoders, tokenizer=spec, examples=data.train).to(find_device(device))
-            run_epochs(model, data, settings.training, checkpoint, start)
-        except KeyboardInterrupt:
-            raise _interrupted(model, checkpoint, folder, self_contained=self_contained) from None
-        model.load_state_dict(checkpoint.best)
-        model.save(folder, self_contained=self_contained)
-        scores = write_report(folder, model, data.dev, checkpoint.history)
-    checkpoint.remove()
-    shutil.rmtree(folder / "cache", ignore_errors=True)
-    passes = settings.training.passes(len(data.train))
-    tokens = passes * sum(map(num_tokens, data.train))
-    return Training(model, scores, checkpoint.history, tokens, time.monotonic() - began)
+        loop = _make_loop(model, data, folder, same, display.say)
+        if not resume:
+            _clear(folder)
+        with stop_at_interrupt(display.say) as stopped:
+            finished = loop.run(status_bar(display, "training"), stopped)
+        history = [record for record in read_metrics(folder) if "dev" in record]
+        if history:
+            loop.state.restore(loop.position.best_step)
+            model.save(folder, self_contained=self_contained)
+        if not finished:
+            kept = f"{folder} holds the best model so far, and " if history else ""
+            raise KeyboardInterrupt(
+                f"interrupted after {len(history)} epochs; {kept}the same call with resume=True continues"
+            )
+        scores = write_report(folder, model, data.dev, history)
+    for finished_with in ("checkpoints", "cache"):
+        shutil.rmtree(folder / finished_with, ignore_errors=True)
+    tokens = settings.training.passes(len(data.train)) * sum(map(num_tokens, data.train))
+    return Training(model, scores, history, tokens, time.monotonic() - began)
+
+
+def prepare_data(
+    task: type[Task[Any, Any, Any]], data: TaskData[Any], settings: TaskSettings, *, allow_unseen: bool
+) -> tuple[Task[Any, Any, Any], TaskData[Any]]:
+    """Return the task with its labels, and the examples in the form that is learnt."""
+    fitted, examples = task.fit(settings, data.train)
+    prepared = TaskData(examples, fitted.prepare(data.dev, allow_unseen=allow_unseen))
+    return fitted, prepared.share(settings.training.share)
 
 
 def choose_tokenizer(given: str | TokenizerSpec | None, encoders: Sequence[Encoder]) -> TokenizerSpec:
@@ -134,11 +151,7 @@ def choose_tokenizer(given: str | TokenizerSpec | None, encoders: Sequence[Encod
 
 
 def cache_encoders(
-    encoders: Sequence[Encoder],
-    data: TaskData[Any],
-    settings: TaskSettings,
-    folder: Path,
-    start: StartStep,
+    encoders: Sequence[Encoder], data: TaskData[Any], settings: TaskSettings, folder: Path, start: StartStep
 ) -> list[Encoder]:
     """Compute the vectors of frozen contextual encoders once, for all epochs."""
     if settings.encoder.tune_from is not None:
@@ -148,91 +161,49 @@ def cache_encoders(
     for encoder in encoders:
         if encoder.contextual:
             kept = CachedEncoder(encoder, folder)
-            kept.fill(sentences, start("vectors", len(sentences)))
+            try:
+                kept.fill(sentences, start("vectors", len(sentences)))
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    "interrupted before training; the same call with resume=True continues, with the vectors "
+                    "that are computed already"
+                ) from None
             encoder = kept
         cached.append(encoder)
     return cached
 
 
-def run_epochs(
+def _make_loop(
     model: TaskModel[Any, Any, Any],
     data: TaskData[Any],
-    settings: TrainingSettings,
-    checkpoint: Checkpoint,
-    start: StartStep,
-) -> None:
-    """Train until dev gets no better, or for all epochs; the best state is left in the checkpoint."""
-    optimizer = make_optimizer(model, settings)
-    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "max", factor=0.5, patience=1)
-    generator = torch.Generator().manual_seed(settings.seed)
-    checkpoint.restore(model, optimizer, scheduler, generator)
-    lengths = [num_tokens(example) for example in data.train]
-    advance = start("epochs", settings.epochs)
-    advance(len(checkpoint.history), checkpoint.note())
-    for epoch in range(len(checkpoint.history) + 1, settings.epochs + 1):
-        if checkpoint.epochs_since_best() >= settings.patience:
-            break
-        began = time.monotonic()
-        unfreeze(model, epoch)
-        batches = [
-            batch
-            for _ in range(settings.passes(len(data.train)))
-            for batch in shuffled_batches(data.train, lengths, settings.batch, generator)
-        ]
-        show = partial(advance, note=checkpoint.note())
-        loss = run_epoch(model, batches, optimizer, settings.clip_norm, show)
-        seconds = time.monotonic() - began
-        scores = model.task.score(data.dev, model.decode(data.dev))
-        scheduler.step(scores.value)
-        entry = {"epoch": epoch, "loss": loss, "dev": scores.value, "metric": scores.main, "seconds": seconds}
-        checkpoint.add(entry, model, optimizer, scheduler, generator)
-        advance(0, checkpoint.note())
+    folder: Path,
+    settings: dict[str, Any],
+    say: Callable[[str], None],
+) -> Loop:
+    """Evaluate after each epoch; stop, or halve the learning rate, when the dev score stagnates."""
+    job = TaskJob(model, data)
+    plan = Plan(
+        budget=Budget(epochs=model.task.settings.training.epochs),
+        log_every=job.steps_per_epoch,
+        evaluate_every=job.steps_per_epoch,
+        patience=model.task.settings.training.patience,
+        halve_on_plateau=True,
+    )
+    return Loop(job, folder, plan, settings=settings, say=say)
 
 
-def run_epoch(
-    model: TaskModel[Any, Any, Any],
-    batches: Sequence[Sequence[Any]],
-    optimizer: torch.optim.Optimizer,
-    clip_norm: float,
-    advance: Callable[[float], None] = lambda share: None,
-) -> float:
-    """One pass over the batches; returns the mean loss. `advance` is told the share of the epoch done."""
-    model.train()
-    total = 0.0
-    for batch in batches:
-        loss = model.loss(batch)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
-        optimizer.step()
-        total += loss.item()
-        advance(1 / len(batches))
-    return total / len(batches)
-
-
-def _prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> Path:
+def _check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file, expected a folder to write; choose another name")
     if folder.exists() and any(folder.iterdir()) and not (resume or overwrite):
         raise DataError(f"{folder} is not empty; choose another name, or pass resume=True or overwrite=True")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    if resume and (folder / "config.json").exists() and not Checkpoints(folder).exist:
+        raise DataError(f"{folder} holds a finished training; choose another name, or pass overwrite=True")
 
 
-def _interrupted(
-    model: TaskModel[Any, Any, Any] | None, checkpoint: Checkpoint, folder: Path, *, self_contained: bool
-) -> KeyboardInterrupt:
-    """Save the best so far, and say so."""
-    if model is None or not checkpoint.history:
-        in_the_way = (folder / "config.json", Checkpoint.path(folder))
-        option = "overwrite=True" if any(path.exists() for path in in_the_way) else "resume=True"
-        return KeyboardInterrupt(
-            f"interrupted before the end of the first epoch; the same call with {option} starts again, "
-            "with the vectors that are computed already"
-        )
-    model.load_state_dict(checkpoint.best)
-    model.save(folder, self_contained=self_contained)
-    return KeyboardInterrupt(
-        f"interrupted after epoch {len(checkpoint.history)}; {folder} holds the best model so far, and the "
-        "same call with resume=True continues"
-    )
+def _clear(folder: Path) -> None:
+    """Delete what an earlier training left: its model would not belong to the new checkpoints."""
+    for name in ("config.json", "metrics.jsonl"):
+        (folder / name).unlink(missing_ok=True)
+    for name in ("checkpoints", "tensorboard"):
+        shutil.rmtree(folder / name, ignore_errors=True)
