@@ -28,11 +28,10 @@ from torch.nn import functional
 
 from common import data_file, gemm_peaks, machine
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
-from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.kernels.threads import PairOfThreads, keep_freed_memory
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
 from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
-from elmokit.pretraining.bilm.network import TrainingNetwork, draw_start_values
+from elmokit.pretraining.bilm.network import TrainingNetwork
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable, draw_log_uniform, log_expected_count
 from elmokit.pretraining.bilm.windows import Window, Windows
@@ -64,9 +63,9 @@ class Ours:
         torch.set_flush_denormal(True)
         settings, random = recipe(batch), torch.Generator().manual_seed(0)
         self.model, table = BiLM(CONFIG), SoftmaxTable(len(corpus.vocabulary), CONFIG.projection_dim)
-        draw_start_values(self.model, random)
+        self.model.reset_parameters(random)
         table.start(corpus.counts, random)
-        to_inputs = encoder_inputs(CONFIG, corpus.vocabulary, None)
+        to_inputs = CONFIG.encoder.inputs(corpus.vocabulary, None)
         threads = PairOfThreads(torch.device("cpu"))
         self.network = TrainingNetwork(
             self.model, table, settings, lambda types: to_inputs(corpus.spellings(types)), threads=threads
@@ -88,7 +87,7 @@ class Plain(nn.Module):
     def __init__(self, corpus: PreparedCorpus, batch: int) -> None:
         super().__init__()
         dim = CONFIG.projection_dim
-        self.to_inputs, self.corpus = encoder_inputs(CONFIG, corpus.vocabulary, None), corpus
+        self.to_inputs, self.corpus = CONFIG.encoder.inputs(corpus.vocabulary, None), corpus
         self.characters = nn.Embedding(261, 16)
         self.convolutions = nn.ModuleList(nn.Conv1d(16, number, width) for width, number in FILTERS)
         self.gate, self.transform = nn.Linear(512, 512), nn.Linear(512, 512)

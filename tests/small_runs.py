@@ -7,7 +7,6 @@ import torch
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
 from elmokit.pretraining.bilm.bilm_job import BiLMJob
-from elmokit.pretraining.bilm.network import draw_start_values
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.text import TokenizerSpec
@@ -58,7 +57,7 @@ RECIPE = Recipe(model=CONFIG, batch=4, unroll=5, negatives=8, learning_rate=0.01
 def make_job(corpus, recipe=RECIPE):
     random = torch.Generator().manual_seed(recipe.seed)
     model = BiLM(recipe.model)
-    draw_start_values(model, random)
+    model.reset_parameters(random)
     table = SoftmaxTable(len(corpus.vocabulary), recipe.model.projection_dim)
     table.start(corpus.counts, random)
     return BiLMJob(model, table, corpus, recipe)

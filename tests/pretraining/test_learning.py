@@ -7,7 +7,6 @@ import random
 import numpy as np
 import pytest
 
-from elmokit.embed.type_vectors import encoder_inputs
 from elmokit.pretraining.bilm.network import TrainingNetwork
 from elmokit.pretraining.bilm.recipe import SIZES, Recipe
 from elmokit.pretraining.bilm.windows import Window, Windows
@@ -51,7 +50,7 @@ def held_out_loss(loop, windows_class):
     job = loop.job
     job._windows = windows_class(job.corpus.train, rows=4, steps=7, order="document", seed=job.recipe.seed)
     loop.run()
-    to_inputs = encoder_inputs(CONFIG, job.corpus.vocabulary, None)
+    to_inputs = CONFIG.encoder.inputs(job.corpus.vocabulary, None)
     network = TrainingNetwork(
         job.model, job.table, job.recipe, lambda types: to_inputs(job.corpus.spellings(types))
     )

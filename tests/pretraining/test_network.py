@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
-from elmokit.pretraining.bilm.network import TrainingNetwork, draw_start_values
+from elmokit.pretraining.bilm.network import TrainingNetwork
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.pretraining.bilm.windows import Windows
@@ -45,7 +45,7 @@ def make(cutoffs=(), **changes):
     )
     random = torch.Generator().manual_seed(0)
     model = BiLM(config)
-    draw_start_values(model, random)
+    model.reset_parameters(random)
     table = SoftmaxTable(NUM_WORDS, 4, cutoffs)
     table.start(np.arange(1, NUM_WORDS + 1), random)
     return model.double(), table.double(), recipe

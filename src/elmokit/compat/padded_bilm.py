@@ -17,8 +17,7 @@ from elmokit.errors import ConfigError
 from elmokit.model import (
     BiLM,
     CarriedState,
-    CharCNNConfig,
-    encode_distinct,
+    encode_distinct_rows,
     first_positions,
     num_characters,
     pad_layers,
@@ -53,7 +52,7 @@ def with_padding_row(model: BiLM) -> BiLM:
         ConfigError: the model does not read bytes.
     """
     encoder = model.config.encoder
-    if not isinstance(encoder, CharCNNConfig):
+    if encoder.reads != "bytes":
         raise ConfigError("this model reads whole words, not characters; use elmokit.load for it")
     rows = encoder.num_characters + PREDICTION_SHIFT
     with torch.device("meta"):
@@ -67,14 +66,13 @@ def with_padding_row(model: BiLM) -> BiLM:
 
 def encode(model: BiLM, ids: Tensor) -> Tensor:
     """Return the vectors (S, P) of tokens given by their character ids (S, C)."""
-    encoder = model.config.encoder
-    assert isinstance(encoder, CharCNNConfig)
-    if ids.shape[-1] != encoder.max_characters:
+    width = model.config.encoder.max_characters
+    if ids.shape[-1] != width:
         raise ConfigError(
-            f"the model reads {encoder.max_characters} character ids a token, found {ids.shape[-1]}; "
+            f"the model reads {width} character ids a token, found {ids.shape[-1]}; "
             "make them for this model (AllenNLP's batch_to_ids always makes 50)"
         )
-    return encode_distinct(lambda types: model.encoder(types, num_characters(types, _PADDING)), ids)
+    return encode_distinct_rows(ids, lambda types: model.encoder(types, num_characters(types, _PADDING)))
 
 
 def lengths_of(mask: Tensor) -> Tensor:

@@ -21,7 +21,6 @@ from elmokit.compat.padded_bilm import stack_padded
 from elmokit.embed import Embedder, Floats
 from elmokit.errors import ConfigError, ModelFileError
 from elmokit.formats import is_checkpoint, latest, load_model
-from elmokit.model import CharCNNConfig
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens, refuse_bare_string
 
 Layers = Literal["average", "top", "all"]
@@ -62,10 +61,9 @@ class ElmoModel:
             raise ModelFileError(f"{bundle.source}: has no {missing}, which full=True needs")
         if full and bundle.vocabulary is not None:
             bundle.vocabulary.require_specials()
-        encoder = bundle.model.config.encoder
         self._embedder = Embedder(bundle)
         self.batch_size = max_batch_size
-        self.max_chars = encoder.max_characters if isinstance(encoder, CharCNNConfig) else None
+        self.max_chars = bundle.model.config.encoder.max_characters
         self.vector_size, self.n_layers = self._embedder.dim, self._embedder.num_layers
         return "The model is now loaded."
 

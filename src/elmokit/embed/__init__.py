@@ -3,9 +3,9 @@
 from elmokit.embed.embed_file import DType, EmbedReport, LayerChoice, embed_file
 from elmokit.embed.embedder import Embedder, load
 from elmokit.embed.engine import Batch, InferenceBiLM
-from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, windows
+from elmokit.embed.reader import Text, TextReader, batches_by_length, refuse_one_string, windows
 from elmokit.embed.sentence import Floats, Pooling, Sentence
-from elmokit.embed.type_vectors import TypeVectors, encoder_inputs
+from elmokit.embed.type_vectors import TypeVectors
 
 __all__ = [
     "Batch",
@@ -16,13 +16,12 @@ __all__ = [
     "InferenceBiLM",
     "LayerChoice",
     "Pooling",
-    "Reader",
     "Sentence",
     "Text",
+    "TextReader",
     "TypeVectors",
     "batches_by_length",
     "embed_file",
-    "encoder_inputs",
     "load",
     "refuse_one_string",
     "windows",

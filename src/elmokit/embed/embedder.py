@@ -19,13 +19,20 @@ import torch
 from torch import Tensor
 
 from elmokit.embed.engine import Batch, InferenceBiLM
-from elmokit.embed.reader import Reader, Text, batches_by_length, refuse_one_string, refuse_unless, windows
+from elmokit.embed.reader import (
+    Text,
+    TextReader,
+    batches_by_length,
+    refuse_one_string,
+    refuse_unless,
+    windows,
+)
 from elmokit.embed.sentence import Floats, Pooling, Sentence
 from elmokit.embed.type_vectors import TypeVectors
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
 from elmokit.kernels import find_device, resolve, whole_pieces
-from elmokit.model import BiLM, CarriedState, ScalarMix, WordConfig
+from elmokit.model import BiLM, CarriedState, ScalarMix
 from elmokit.text import Token, TokenizerSpec, make_tokenizer
 
 
@@ -106,11 +113,11 @@ class Embedder:
             )
         self.stateful = stateful
         self.batch_tokens = batch_tokens
-        self._reader = Reader(
+        self._reader = TextReader(
             make_tokenizer(self.tokenizer_spec),
             self.model.config,
             recorded=tokenizer is not None or bundle.tokenizer != UNRECORDED,
-            words=bundle.vocabulary if isinstance(self.model.config.encoder, WordConfig) else None,
+            vocabulary=bundle.vocabulary,
         )
         self._carried = CarriedState()
 
@@ -263,7 +270,7 @@ class _Prepared:
         return len(self.tokens) + 2
 
 
-def _warn_of_one_sentence(texts: Sequence[Any], reader: Reader) -> None:
+def _warn_of_one_sentence(texts: Sequence[Any], reader: TextReader) -> None:
     """A list of words is most likely one sentence that should have been wrapped in another list.
 
     Text without blanks may be a sentence too, in Chinese for one: then the tokenizer cuts most of them.

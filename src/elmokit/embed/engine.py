@@ -12,11 +12,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from elmokit.embed.frozen import ROWS_TOGETHER, _Encoder
-from elmokit.kernels import InferenceLSTM, Packing, Precision, num_threads, side_by_side
-from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, LayerState, State
+from elmokit.kernels import (
+    ROWS_TOGETHER,
+    InferenceLSTM,
+    Packing,
+    Precision,
+    bidirectional_lstm,
+    num_threads,
+    side_by_side,
+)
+from elmokit.model import BiLM, BiLMConfig, JoinedLSTM, LayerState, State
 
 _TYPES_AT_ONCE = 256
 # Multiplications below which a second thread costs more (by taking turns with Python's lock) than it brings:
@@ -42,12 +49,12 @@ class InferenceBiLM:
 
     def __init__(self, model: BiLM, precision: Precision) -> None:
         config = self.config = model.config
-        encoder = model.encoder
-        self._encoder = encoder if isinstance(encoder, nn.Embedding) else _Encoder(encoder, precision)
-        layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
-        self._work_per_token = 2 * len(layers) * 9 * config.cell_dim * config.projection_dim
-        weights = [[layer.weights(direction) for direction in range(2)] for layer in layers]
+        self._precision = precision
+        self._encoder = model.encoder.frozen(precision)
+        self._work_per_token = 2 * config.num_layers * 9 * config.cell_dim * config.projection_dim
+        weights = [[layer.weights(direction) for direction in range(2)] for layer in model.lstm_layers]
         self._lstm = InferenceLSTM(weights, config, precision)
+        self._joined = next((layer for layer in model.layers if isinstance(layer, JoinedLSTM)), None)
 
     def encode(self, *inputs: Tensor) -> Tensor:
         """Return the vectors (U, P) of types, given what the model's encoder takes."""
@@ -59,8 +66,10 @@ class InferenceBiLM:
         """Return for each batch what `BiLM.forward` does: (L + 1, S, 2P), and the states at the end."""
         if not batches:
             return []
-        packed = [_PackedBatch(batch, self.config) for batch in batches]
         tokens, device = sum(len(batch.x) for batch in batches), batches[0].x.device
+        if self._joined is not None:
+            return [(layers, []) for layers in side_by_side(self._run_joined, batches, device)]
+        packed = [_PackedBatch(batch, self.config) for batch in batches]
         if tokens * self._work_per_token < _WORTH_A_THREAD or device.type != "cpu":
             for one in packed:
                 self._run((one, slice(0, 2)))
@@ -74,6 +83,13 @@ class InferenceBiLM:
         batch, directions = piece
         x, start = batch.x[batch.index[directions]], batch.start_of(directions)
         batch.put(directions, *self._lstm(x, directions, batch.packing, start))
+
+    def _run_joined(self, batch: Batch) -> Tensor:
+        """Return both layers (2, S, 2P) of a model whose directions are joined."""
+        assert self._joined is not None
+        packing = Packing.of(batch.lengths)
+        hidden = bidirectional_lstm(self._joined.lstm, batch.x, packing, precision=self._precision)  # (S, 2N)
+        return torch.stack([torch.cat([batch.x, batch.x], dim=-1), self._joined.project(hidden)])
 
 
 class _PackedBatch:

@@ -1,31 +1,32 @@
-"""From texts to batches: what the embedder and the language model do alike before the network runs."""
+"""From texts to batches: what the embedder and the language model do before the network runs."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from elmokit.base import group_until
 from elmokit.errors import ConfigError
-from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
-from elmokit.text import Token, Tokenizer, Vocabulary, is_truncated, tokens_from_list
+from elmokit.model import BiLMConfig
+from elmokit.text import Token, Tokenizer, Vocabulary, tokens_from_list
 
 logger = logging.getLogger(__name__)
 
 Text = str | Sequence[str]  # running text, or its tokens
 Item = TypeVar("Item")
 
-# Sentences are sorted by length within this many batches: enough that those of a batch are of like length,
-# and few enough that a window's results fit in memory (50 MB for the small shape, 200 MB for the original).
+# Sentences are sorted by length within this many batches: enough that those of a batch have similar lengths,
+# and few enough that the results fit in memory (50 MB for the small shape, 200 MB for the original).
 _WINDOW_BATCHES = 2
 
 
-class Reader:
-    """Cuts texts into the tokens of one model, and warns, once each, of what the model was not made for.
+class TextReader:
+    """Tokenises texts for one model, and warns once about each thing that the model was not made for.
 
     Args:
-        tokenize: cuts running text.
-        config: of the model.
-        recorded: whether the model's files, or the user, say which tokenizer that is.
-        words: the words of a model that has a vector for each and none for others.
+        tokenize: Tokenises running text.
+        config: Of the model.
+        recorded: Whether the model's files, or the user, say which tokenizer to use.
+        vocabulary: The words that the model knows, if it has a vector for each word.
     """
 
     def __init__(
@@ -34,94 +35,74 @@ class Reader:
         config: BiLMConfig,
         *,
         recorded: bool,
-        words: Vocabulary | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
-        self._words = words
-        self._warned_of_unknown = False
         self._tokenize = tokenize
-        encoder = config.encoder
-        self._in_bytes = isinstance(encoder, CharCNNConfig)
-        characters = encoder.characters if isinstance(encoder, LexiconConfig) else encoder
-        self._max_characters = characters.max_characters if isinstance(characters, CharCNNConfig) else None
-        self._warned_of_tokenizer = recorded
-        self._warned_of_truncation = False
+        self._encoder = config.encoder
+        self._words = None if self._encoder.vocabulary_size is None else vocabulary
+        self._recorded = recorded
+        self._warned: set[str] = set()
 
     def __call__(self, text: Text) -> list[Token]:
-        """The tokens of a string; a list of tokens is taken as it is.
+        """Return the tokens of a string; a list of tokens is taken as it is.
 
         Raises:
-            ConfigError: it is neither.
+            ConfigError: It is neither.
         """
         if not isinstance(text, str):
             refuse_unless(text, Sequence, "a string or a list of tokens")
             return tokens_from_list(text)
-        if not self._warned_of_tokenizer:
-            self._warned_of_tokenizer = True
-            logger.warning(
-                "the model's files do not say its language, nor how its text was cut into tokens; "
-                "general rules are used. Pass tokenizer='rules:en' (or another), or lists of tokens. "
-                "(Said once.)"
+        if not self._recorded:
+            self._warn_once(
+                "the model's files do not say its language or how its text was tokenised; general rules are "
+                "used. Pass tokenizer='rules:en' (or another), or lists of tokens. (Said once.)"
             )
         return self._tokenize(text)
 
     def unknown(self, tokens: Sequence[str]) -> list[int]:
-        """Positions of the tokens that a model of words does not know, all of which have one vector."""
+        """Return the positions of the tokens that a model of words does not know; all have one vector."""
         if self._words is None:
             return []
         unknown = [i for i, token in enumerate(tokens) if token not in self._words]
-        if unknown and not self._warned_of_unknown:
-            self._warned_of_unknown = True
-            logger.warning(
-                "token %.60r is not among the %d that the model knows: all unknown ones have one vector. "
-                "If you cut the text yourself, pass it uncut: it is cut as the model's was. (Said once.)",
+        if unknown:
+            self._warn_once(
+                "token %.60r is not among the %d that the model knows: all unknown ones have one vector. If "
+                "you tokenised the text yourself, pass it as a string: the model's own tokenizer fits its "
+                "words. (Said once.)",
                 tokens[unknown[0]],
                 len(self._words),
             )
         return unknown
 
     def truncated(self, tokens: Sequence[str]) -> list[int]:
-        """Positions of the tokens that are longer than the model reads."""
-        longest = self._max_characters
-        if longest is None:
-            return []
-        # A character has at most four bytes, so most tokens need no second look.
-        found = [
-            i
-            for i, token in enumerate(tokens)
-            if 4 * len(token) > longest - 2
-            and (is_truncated(token, max_characters=longest) if self._in_bytes else len(token) > longest - 2)
-        ]
-        if found and not self._warned_of_truncation:
-            self._warned_of_truncation = True
-            logger.warning(
+        """Return the positions of the tokens that are longer than the model reads."""
+        truncated = self._encoder.truncated(tokens)
+        if truncated:
+            self._warn_once(
                 "a token has more than %d %s, of which the model reads the first %d only: %.60r… "
                 "(Said once.)",
-                longest - 2,
-                "bytes" if self._in_bytes else "characters",
-                longest - 2,
-                tokens[found[0]],
+                room := (self._encoder.max_characters or 0) - 2,  # without begin and end marks
+                self._encoder.reads,
+                room,
+                tokens[truncated[0]],
             )
-        return found
+        return truncated
+
+    def _warn_once(self, message: str, *values: object) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            logger.warning(message, *values)
 
 
 def windows(
     items: Iterable[Item], num_tokens: Callable[[Item], int], batch_tokens: int
 ) -> Iterator[list[Item]]:
-    """The items by lists, each of enough tokens for a few batches of like length; no list is empty."""
-    window: list[Item] = []
-    tokens = 0
-    for item in items:
-        window.append(item)
-        tokens += num_tokens(item)
-        if tokens >= _WINDOW_BATCHES * batch_tokens:
-            yield window
-            window, tokens = [], 0
-    if window:
-        yield window
+    """Group the items into lists, each with enough tokens for a few batches of similar length."""
+    return group_until(items, num_tokens, _WINDOW_BATCHES * batch_tokens)
 
 
 def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """The sentences by falling length, as many to a batch as the budget allows (one at least).
+    """Group the sentences by falling length, as many to a batch as the budget allows (one at least).
 
     Example:
         >>> list(batches_by_length([2, 5, 3], batch_tokens=6))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder, fingerprint_of
 from elmokit.encoders.cache import CachedEncoder
-from elmokit.encoders.characters import CharacterEncoder
+from elmokit.encoders.char_encoder import CharacterEncoder
 from elmokit.encoders.elmo import ElmoEncoder
 from elmokit.encoders.static import StaticEncoder
-from elmokit.encoders.words import WordEncoder
+from elmokit.encoders.word_encoder import WordEncoder
 from elmokit.errors import ConfigError
 
 __all__ = [

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from elmokit.embed import Embedder, encoder_inputs, load
+from elmokit.embed import Embedder, load
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.formats import UNRECORDED, ModelBundle
-from elmokit.model import CharCNNConfig
+from elmokit.model import encode_distinct
 from elmokit.text import TokenizerSpec
 
 
@@ -53,9 +53,9 @@ class ElmoEncoder:
         model, bundle = self.embedder.model, self.embedder.bundle
         sizes = json.dumps(model.config.to_dict()).encode()
         known = b""
-        if not isinstance(model.config.encoder, CharCNNConfig):
+        lexicon = bundle.lexicon
+        if lexicon is not None or model.config.encoder.vocabulary_size is not None:
             words = None if bundle.vocabulary is None else bundle.vocabulary.tokens
-            lexicon = bundle.lexicon
             tables = [] if lexicon is None else [lexicon.characters, lexicon.words or {}]
             known = repr((words, [sorted(table.items()) for table in tables])).encode()
         return fingerprint_of(chain([sizes, known], weight_bytes(model)))
@@ -73,17 +73,17 @@ class TunableElmo(LayeredModule):
         super().__init__()
         self.bilm = bundle.model
         self._begin, self._end = bundle.boundaries
-        self._inputs = encoder_inputs(bundle.model.config, bundle.vocabulary, bundle.lexicon)
+        self._inputs = bundle.model.config.encoder.inputs(bundle.vocabulary, bundle.lexicon)
 
     def forward(self, sentences: Sentences) -> Tensor:
         """(L, S, D), the sentences' boundaries left out."""
         device = next(self.bilm.parameters()).device
         tokens = [token for sentence in sentences for token in (self._begin, *sentence, self._end)]
-        types = {token: row for row, token in enumerate(dict.fromkeys(tokens))}
-        vectors = self.bilm.encoder(*(ids.to(device) for ids in self._inputs(list(types))))  # (U, P)
-        rows = torch.tensor([types[token] for token in tokens], device=device)
+        vectors = encode_distinct(
+            tokens, lambda types: self.bilm.encoder(*(ids.to(device) for ids in self._inputs(types)))
+        )  # (S + 2B, P)
         lengths = torch.tensor([len(sentence) + 2 for sentence in sentences])
-        layers: Tensor = self.bilm(vectors[rows], lengths)[0]  # (L, S + 2B, D)
+        layers: Tensor = self.bilm(vectors, lengths)[0]  # (L, S + 2B, D)
         ends = lengths.cumsum(0)
         inside = torch.ones(len(tokens), dtype=torch.bool)
         inside[ends - 1] = False

@@ -17,7 +17,7 @@ def entries(config: BiLMConfig) -> Iterator[Entry]:
     Its table of characters has a row more than bilm-tf's, for the padding of sentences: the model's has too.
     """
     encoder = config.encoder
-    assert isinstance(encoder, CharCNNConfig)
+    assert encoder.reads == "bytes"
     where = "_token_embedder."
     characters = (encoder.num_characters, encoder.embedding_dim)
     yield Entry(where + "_char_embedding_weights", characters, ("encoder.embedding.weight",), *PLAIN)

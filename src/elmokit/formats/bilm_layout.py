@@ -7,7 +7,7 @@ from torch import Tensor
 
 from elmokit.formats.layout import PLAIN, Entry, Shapes
 from elmokit.formats.options import config_from_options
-from elmokit.model import BiLMConfig, CharCNNConfig, WordConfig
+from elmokit.model import BiLMConfig
 
 _OUR_GATES = (0, 2, 1, 3)  # TensorFlow stores i, j, f, o; we keep i, f, j, o. Swapping twice gives it back.
 
@@ -72,10 +72,10 @@ def entries(config: BiLMConfig, names: Names) -> Iterator[Entry]:
 
 def _encoder_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
     encoder, dim = config.encoder, config.projection_dim
-    if isinstance(encoder, WordConfig):
+    if encoder.reads == "words":
         yield Entry(prefix + "embedding", (encoder.num_words, dim), ("encoder.weight",), *PLAIN)
         return
-    assert isinstance(encoder, CharCNNConfig)  # the options that go with it cannot say anything else
+    assert encoder.reads == "bytes"  # the options that go with it cannot say anything else
     size, filters = encoder.embedding_dim, encoder.num_filters
     characters = (encoder.num_characters, size)
     yield Entry(prefix + "char_embed", characters, ("encoder.embedding.weight",), *PLAIN)

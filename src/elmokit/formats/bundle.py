@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from elmokit.errors import ModelFileError
-from elmokit.model import BiLM, LexiconConfig, Softmax, WordConfig
-from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, Lexicon, TokenizerSpec, Vocabulary
+from elmokit.model import BiLM, Softmax
+from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -41,36 +41,16 @@ class ModelBundle:
     @property
     def boundaries(self) -> tuple[str, str]:
         """The tokens that the model reads before and after a sentence."""
-        if self.lexicon is not None:
-            return self.lexicon.boundaries
-        return BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
+        return self.model.config.encoder.boundaries
 
     def __post_init__(self) -> None:
-        encoder = self.model.config.encoder
-        size = None if self.vocabulary is None else len(self.vocabulary)
-        if isinstance(encoder, LexiconConfig):
-            self._check_lexicon(encoder)
-        if isinstance(encoder, WordConfig) and size is None:
-            raise ModelFileError(
-                f"{self.source}: a model of {encoder.num_words} word vectors needs the vocabulary that names "
-                "them; put the vocab.txt that came with it into the same folder"
-            )
-        wanted = self.softmax.num_words if self.softmax is not None else None
-        if isinstance(encoder, WordConfig):
-            wanted = encoder.num_words
-        if size is not None and wanted is not None and size != wanted:
-            raise ModelFileError(
-                f"{self.source}: the vocabulary has {size} words, the weights have {wanted} rows; "
-                "use the vocabulary file that this model was trained with"
-            )
-
-    def _check_lexicon(self, encoder: LexiconConfig) -> None:
-        rows = {"characters": encoder.characters.num_characters, "words": encoder.num_words}
-        for name, count in rows.items():
-            ids = getattr(self.lexicon, name, None) or {}
-            if (count > 0) != bool(ids) or not all(0 <= number < count for number in ids.values()):
-                last = max(ids.values(), default=0)
-                raise ModelFileError(
-                    f"{self.source}: the lexicon has {len(ids)} {name}, numbered to {last}, the weights have "
-                    f"{count} rows; use the lexicon that this model was trained with"
+        problem = self.model.config.encoder.misfit(self.vocabulary, self.lexicon)
+        if problem is None and self.vocabulary is not None and self.softmax is not None:
+            size, wanted = len(self.vocabulary), self.softmax.num_words
+            if size != wanted:
+                problem = (
+                    f"the vocabulary has {size} words, the weights have {wanted} rows; "
+                    "use the vocabulary file that this model was trained with"
                 )
+        if problem is not None:
+            raise ModelFileError(f"{self.source}: {problem}")

@@ -77,7 +77,7 @@ def options_from_config(config: BiLMConfig) -> dict[str, Any]:
         }
     }
     encoder = config.encoder
-    if isinstance(encoder, CharCNNConfig):
+    if encoder.reads == "bytes":
         options["char_cnn"] = {
             "n_characters": encoder.num_characters + 1,
             "max_characters_per_token": encoder.max_characters,
@@ -86,7 +86,7 @@ def options_from_config(config: BiLMConfig) -> dict[str, Any]:
             "activation": encoder.activation,
             "n_highway": encoder.num_highway,
         }
-    elif isinstance(encoder, WordConfig):
+    elif encoder.reads == "words":
         options["n_tokens_vocab"] = encoder.num_words
     else:
         raise ConfigError(

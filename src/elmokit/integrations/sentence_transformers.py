@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from elmokit.base import write_json
-from elmokit.embed import Reader, Text
+from elmokit.embed import Text, TextReader
 from elmokit.errors import MissingExtra, ModelFileError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, read_json
 from elmokit.integrations.storage import store
@@ -62,7 +62,7 @@ class Elmo(InputModule):  # type: ignore[misc]
         self.mix = ScalarMix(self.bilm.num_outputs)
         self._bundle = bundle
         recorded = tokenizer is not None or bundle.tokenizer != UNRECORDED
-        self._reader = Reader(make_tokenizer(bundle.tokenizer), self.bilm.config, recorded=recorded)
+        self._reader = TextReader(make_tokenizer(bundle.tokenizer), self.bilm.config, recorded=recorded)
         self._token_ids = TokenIds(self.bilm.config, bundle.vocabulary, bundle.lexicon)
         self._marks = sentence_marks(bundle, self._token_ids)
 

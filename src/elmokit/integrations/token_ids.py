@@ -16,13 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from elmokit.embed import encoder_inputs
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle
 from elmokit.model import (
     BiLM,
     BiLMConfig,
-    encode_distinct,
+    encode_distinct_rows,
     first_positions,
     num_characters,
     pad_layers,
@@ -40,7 +39,7 @@ class TokenIds:
     """Converts tokens to the ids of one model."""
 
     def __init__(self, config: BiLMConfig, vocabulary: Vocabulary | None, lexicon: Lexicon | None) -> None:
-        self._inputs = encoder_inputs(config, vocabulary, lexicon)
+        self._inputs = config.encoder.inputs(vocabulary, lexicon)
 
     def __call__(self, tokens: list[str]) -> dict[str, Tensor]:
         """Return `input_ids` of n tokens, (n, C) or (n,), and `word_input_ids` (n,) where they are needed."""
@@ -103,7 +102,7 @@ def padded_layers(
         mask &= attention_mask.bool()
     lengths = mask.sum(dim=1)  # (B,)
     types = torch.cat([edges, tokens[mask]])  # (2 + S, W)
-    vectors = encode_distinct(lambda types: _encode(model, marks, types - 1), types)  # (2 + S, P)
+    vectors = encode_distinct_rows(types, lambda rows: _encode(model, marks, rows - 1))  # (2 + S, P)
     packed, is_token = with_boundaries(vectors, lengths)  # (S + 2B, P)
     layers = model(packed, lengths + 2)[0]  # (L+1, S + 2B, 2P)
     return pad_layers(layers[:, is_token], mask)

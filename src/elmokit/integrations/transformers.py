@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.base import write_text
-from elmokit.embed import Reader, Text
+from elmokit.embed import Text, TextReader
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
 from elmokit.integrations.token_ids import TokenIds, lowercased, padded_layers, sentence_marks
-from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer, WordConfig
+from elmokit.model import BiLM, BiLMConfig, BiLSTMLayer
 from elmokit.text import Lexicon, Token, TokenizerSpec, Vocabulary, make_tokenizer
 
 try:
@@ -192,7 +192,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
             lexicon_file = Lexicon(**json.loads(Path(lexicon_file).read_text("utf-8")))
         self._vocabulary, self._lexicon = vocab_file, lexicon_file
         config, self._spec = BiLMConfig.from_dict(self.bilm), TokenizerSpec.from_dict(self.spec)
-        self._reader = Reader(make_tokenizer(self._spec), config, recorded=self._spec != UNRECORDED)
+        self._reader = TextReader(make_tokenizer(self._spec), config, recorded=self._spec != UNRECORDED)
         self._token_ids = TokenIds(config, vocab_file, lexicon_file)
         super().__init__(bilm=self.bilm, spec=self.spec, **{"pad_token": _PAD, **settings})
 
@@ -204,7 +204,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         bundle = model if isinstance(model, ModelBundle) else load_model(model)
         spec = bundle.tokenizer if tokenizer is None else TokenizerSpec.parse(tokenizer)
         config = bundle.model.config
-        vocabulary = bundle.vocabulary if isinstance(config.encoder, WordConfig) else None
+        vocabulary = bundle.vocabulary if config.encoder.vocabulary_size is not None else None
         return cls(config.to_dict(), spec.to_dict(), vocabulary, bundle.lexicon)
 
     def bundle(self, model: BiLM) -> ModelBundle:

@@ -9,6 +9,7 @@ from elmokit.kernels.lstm_window import lstm_window
 from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
 from elmokit.kernels.packing import Packing, step_blocks
 from elmokit.kernels.precision import (
+    ROWS_TOGETHER,
     Precision,
     Product,
     int8_scale,
@@ -21,6 +22,7 @@ from elmokit.kernels.seeding import combined_seed, seeded
 from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, whole_pieces
 
 __all__ = [
+    "ROWS_TOGETHER",
     "Dropout",
     "InferenceLSTM",
     "LayerWeights",

@@ -9,7 +9,7 @@ Every LSTM of the package keeps its gates in the order i, f, j, o (input, forget
 Shapes: b rows of a step, N cell, P projection.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -42,6 +42,13 @@ class LayerWeights(NamedTuple):
     state_weight: Tensor  # (4N, P)
     bias: Tensor  # (4N,)
     projection: Tensor | None  # (P, N)
+
+    def apply(self, function: Callable[[Tensor], Tensor]) -> "LayerWeights":
+        """Return the weights after `function`."""
+        projection = None if self.projection is None else function(self.projection)
+        return LayerWeights(
+            function(self.input_weight), function(self.state_weight), function(self.bias), projection
+        )
 
 
 def add_to_forget_gate(bias: Tensor, amount: float) -> Tensor:

@@ -16,6 +16,10 @@ from elmokit.errors import ConfigError
 
 Precision = Literal["float32", "int8", "bfloat16"]
 
+# Products treat the rows of a last, incomplete group of this many differently, in the last bit. With whole
+# groups the result of a row is the same whatever rows stand beside it.
+ROWS_TOGETHER = 8
+
 _INT8_MAX = 127
 _FEW_ROWS = 3
 # Panels of 2 MB, but never narrow ones; a matrix of fewer than four is as fast in one piece.

@@ -23,8 +23,8 @@ from elmokit.decoding import sample
 from elmokit.embed import (
     Batch,
     InferenceBiLM,
-    Reader,
     Text,
+    TextReader,
     TypeVectors,
     batches_by_length,
     refuse_one_string,
@@ -93,7 +93,7 @@ class LanguageModel:
         if isinstance(tokenizer, TokenizerSpec):
             self.language = tokenizer.language
             tokenizer = make_tokenizer(tokenizer)
-        self._reader = Reader(tokenizer, model.config, recorded=recorded)
+        self._reader = TextReader(tokenizer, model.config, recorded=recorded)
         self._engine = InferenceBiLM(model, resolve(precision, self.device.type))
         self._type_vectors = TypeVectors(self._engine, vocabulary, self.device)
         self._dim = model.config.projection_dim

@@ -1,16 +1,27 @@
-"""The network: token encoder, projected LSTMs of both directions, mixes of the layers. Knows torch alone."""
+"""The networks as readable modules, the reference for the fast paths in `kernels`.
+
+token_encoder     what every token encoder offers; char_cnn, lexicon_encoder and vector_table are the encoders
+bidirectional     the biLM: its encoder and its LSTM layers (lstm, joined_lstm)
+mix, softmax      from the layers to one vector, from the top layer to words
+crf               tags of a sequence
+padded            batches with padding around a network without
+"""
 
 from elmokit.kernels import Packing
-from elmokit.model.bilm import BiLM, State
+from elmokit.model.bidirectional import BiLM, State
 from elmokit.model.carried import CarriedState
-from elmokit.model.char_cnn import CharCNN, Highway
-from elmokit.model.config import BiLMConfig, CharCNNConfig, LexiconConfig, WordConfig
+from elmokit.model.char_cnn import CharCNN, CharCNNConfig, Highway
+from elmokit.model.config import BiLMConfig
 from elmokit.model.crf import CRF
-from elmokit.model.lexicon_encoder import LexiconEncoder
+from elmokit.model.distinct import encode_distinct, encode_distinct_rows
+from elmokit.model.joined_lstm import JoinedLSTM
+from elmokit.model.lexicon_encoder import LexiconConfig, LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState
 from elmokit.model.mix import ScalarMix, normalise_layers
-from elmokit.model.padded import encode_distinct, first_positions, num_characters, pad_layers, with_boundaries
+from elmokit.model.padded import first_positions, num_characters, pad_layers, with_boundaries
 from elmokit.model.softmax import Softmax
+from elmokit.model.token_encoder import Inputs
+from elmokit.model.vector_table import VectorTable, WordConfig
 
 __all__ = [
     "CRF",
@@ -21,6 +32,8 @@ __all__ = [
     "CharCNN",
     "CharCNNConfig",
     "Highway",
+    "Inputs",
+    "JoinedLSTM",
     "LayerState",
     "LexiconConfig",
     "LexiconEncoder",
@@ -28,8 +41,10 @@ __all__ = [
     "ScalarMix",
     "Softmax",
     "State",
+    "VectorTable",
     "WordConfig",
     "encode_distinct",
+    "encode_distinct_rows",
     "first_positions",
     "normalise_layers",
     "num_characters",

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from elmokit.model.bilm import BiLM
+from elmokit.model.bidirectional import BiLM
 from elmokit.model.lstm import LayerState
 
 

@@ -4,6 +4,7 @@ Shapes: B sentences, S tokens of all sentences, N cell, P projection. A leading 
 the direction: 0 forward, 1 backward.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -62,13 +63,16 @@ class BiLSTMLayer(nn.Module):
         )
 
     @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """Draw start values, each direction's by itself."""
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw initial weights as bilm-tf does: Glorot, for input and state as one matrix."""
+        cell, dim = self.config.cell_dim, self.config.projection_dim
+        bound = math.sqrt(6 / (2 * dim + 4 * cell))
+        nn.init.uniform_(self.input_weight, -bound, bound, generator=generator)
+        nn.init.uniform_(self.state_weight, -bound, bound, generator=generator)
         nn.init.zeros_(self.bias)
-        for weight in self.parameters():
-            if weight.dim() == 3:
-                for direction in weight:
-                    nn.init.xavier_uniform_(direction)
+        if self.projection is not None:
+            bound = math.sqrt(6 / (cell + dim))
+            nn.init.uniform_(self.projection, -bound, bound, generator=generator)
 
     def start(self, batch: int) -> LayerState:
         """The zero state of `batch` sentences."""

@@ -4,8 +4,6 @@ Shapes: B sentences, T positions of the longest, S tokens of all sentences, C ch
 W ids of a token, P projection, L layers.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -18,12 +16,6 @@ def first_positions(lengths: Tensor, width: int) -> Tensor:
         [[True, True, False], [False, False, False]]
     """
     return torch.arange(width, device=lengths.device) < lengths[:, None]
-
-
-def encode_distinct(encode: Callable[[Tensor], Tensor], ids: Tensor) -> Tensor:
-    """Return the vectors (S, P) of tokens (S, W), calling `encode` once with the distinct ones."""
-    types, places = torch.unique(ids, dim=0, return_inverse=True)  # (U, W), (S,)
-    return encode(types)[places]
 
 
 def num_characters(ids: Tensor, padding: int) -> Tensor:

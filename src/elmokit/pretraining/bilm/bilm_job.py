@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from elmokit.corpus import PreparedCorpus
-from elmokit.embed import encoder_inputs
 from elmokit.kernels import PairOfThreads, Precision
 from elmokit.language_model import LanguageModel
 from elmokit.model import BiLM, LayerState
@@ -62,7 +61,7 @@ class BiLMJob:
             lowercase_ids=None if lower is None else lower.ids,
         )
         spell = corpus.spellings if lower is None else lower.spellings
-        to_inputs = encoder_inputs(model.config, corpus.vocabulary, None)
+        to_inputs = model.config.encoder.inputs(corpus.vocabulary, None)
         threads = PairOfThreads(table.weight.device)
         self._network = TrainingNetwork(
             model,

@@ -8,7 +8,7 @@ from typing import Any
 from elmokit.corpus import PreparedCorpus
 from elmokit.errors import MissingExtra
 from elmokit.language_model import Perplexity
-from elmokit.model import BiLM, CharCNNConfig
+from elmokit.model import BiLM
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.training import Position, read_metrics
 
@@ -79,8 +79,6 @@ def model_card(
     """Return the README of a trained model."""
     config, counts = model.config, corpus.report
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    encoder = config.encoder
-    filters = f", {encoder.num_filters} character filters" if isinstance(encoder, CharCNNConfig) else ""
     settings = [field for field in fields(recipe) if field.name != "model"]
     lines = [
         f"# {name}",
@@ -95,8 +93,8 @@ def model_card(
         "",
         "## Model",
         f"{config.num_layers} layers, cell {config.cell_dim}, projection {config.projection_dim} in each "
-        f"direction{filters}; {parameters / 1e6:.1f} million parameters without the softmax of "
-        f"{len(corpus.vocabulary):,} words. "
+        f"direction, {config.encoder.describe()}; {parameters / 1e6:.1f} million parameters without the "
+        f"softmax of {len(corpus.vocabulary):,} words. "
         f"Tokenizer: {corpus.tokenizer.name}"
         f"{f', language {corpus.tokenizer.language}' if corpus.tokenizer.language else ''}"
         f"{', lower-cased' if corpus.tokenizer.lowercase else ''}.",

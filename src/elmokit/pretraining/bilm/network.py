@@ -10,17 +10,16 @@ order, so a step always gives the same numbers.
 Shapes: T steps, B rows, U distinct types, P projection, V words.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmokit.kernels import LayerWeights, PairOfThreads, Precision, lstm_window
-from elmokit.model import BiLM, BiLSTMLayer, CharCNN, CharCNNConfig, Highway, LayerState
+from elmokit.model import BiLM, BiLSTMLayer, LayerState
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import (
     AdaptiveSoftmax,
@@ -210,62 +209,12 @@ def make_objective(recipe: Recipe, precision: Precision = "float32") -> Objectiv
     return SampledSoftmax(recipe.negatives, precision)
 
 
-@torch.no_grad()
-def draw_start_values(model: BiLM, generator: torch.Generator) -> None:
-    """Draw the initial weights as bilm-tf does."""
-    encoder = model.encoder
-    nn.init.uniform_(next(encoder.parameters()), -1.0, 1.0, generator=generator)
-    if isinstance(encoder, CharCNN):
-        _draw_encoder(encoder, generator)
-    for layer in model.layers:
-        assert isinstance(layer, BiLSTMLayer)
-        cell, dim = model.config.cell_dim, model.config.projection_dim
-        bound = math.sqrt(6 / (2 * dim + 4 * cell))  # Glorot for input and state as one matrix
-        nn.init.uniform_(layer.input_weight, -bound, bound, generator=generator)
-        nn.init.uniform_(layer.state_weight, -bound, bound, generator=generator)
-        nn.init.zeros_(layer.bias)
-        if layer.projection is not None:
-            bound = math.sqrt(6 / (cell + dim))
-            nn.init.uniform_(layer.projection, -bound, bound, generator=generator)
-
-
-def _draw_encoder(encoder: CharCNN, generator: torch.Generator) -> None:
-    config: CharCNNConfig = encoder.config
-    for convolution in encoder.convolutions:
-        assert isinstance(convolution, nn.Conv1d)
-        assert convolution.bias is not None
-        if config.activation == "relu":
-            nn.init.uniform_(convolution.weight, -0.05, 0.05, generator=generator)
-        else:
-            std = (convolution.kernel_size[0] * config.embedding_dim) ** -0.5
-            nn.init.normal_(convolution.weight, std=std, generator=generator)
-        nn.init.zeros_(convolution.bias)
-    std = config.num_filters**-0.5
-    for highway in encoder.highways:
-        assert isinstance(highway, Highway)
-        for linear, bias in ((highway.gate, -2.0), (highway.transform, 0.0)):
-            nn.init.normal_(linear.weight, std=std, generator=generator)
-            nn.init.constant_(linear.bias, bias)
-    if encoder.projection is not None:
-        nn.init.normal_(encoder.projection.weight, std=std, generator=generator)
-        nn.init.zeros_(encoder.projection.bias)
-
-
 def _weights_of(layer: BiLSTMLayer, direction: int, *, train: bool) -> LayerWeights:
-    parts = (layer.input_weight, layer.state_weight, layer.bias)
-    own = [part.detach()[direction].requires_grad_(train) for part in parts]
-    projection = layer.projection
-    return LayerWeights(
-        own[0],
-        own[1],
-        own[2],
-        None if projection is None else projection.detach()[direction].requires_grad_(train),
-    )
+    return layer.weights(direction).apply(lambda part: part.detach().requires_grad_(train))
 
 
 def _tensors(weights: LayerWeights) -> list[Tensor]:
-    parts = (weights.input_weight, weights.state_weight, weights.bias, weights.projection)
-    return [part for part in parts if part is not None]
+    return [part for part in weights if part is not None]
 
 
 def _as_weights(tensors: Sequence[Tensor], layers: int) -> list[LayerWeights]:

@@ -7,8 +7,7 @@ import torch
 from elmokit.corpus import PreparedCorpus
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle
-from elmokit.model import BiLM, LexiconConfig, WordConfig
-from elmokit.pretraining.bilm.network import draw_start_values
+from elmokit.model import BiLM
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.text import SPECIAL_TOKENS, Vocabulary
@@ -27,7 +26,7 @@ def start_training(
         model = _new_model(recipe, corpus, random)
     else:
         model = start.model
-        if isinstance(model.config.encoder, LexiconConfig):
+        if start.lexicon is not None:
             raise ConfigError(f"{start.source}: training a model of ELMoForManyLangs further is not possible")
         recipe = replace(recipe, model=model.config)
     softmax = None if start is None or start.softmax is None else start.softmax.read()
@@ -43,14 +42,14 @@ def start_training(
 
 
 def _new_model(recipe: Recipe, corpus: PreparedCorpus, random: torch.Generator) -> BiLM:
-    encoder, words = recipe.model.encoder, len(corpus.vocabulary)
-    if isinstance(encoder, WordConfig) and encoder.num_words != words:
+    expected, words = recipe.model.encoder.vocabulary_size, len(corpus.vocabulary)
+    if expected not in (None, words):
         raise ConfigError(
-            f"the recipe's encoder has num_words = {encoder.num_words}, the vocabulary has {words}; set "
-            f"num_words = {words}, or prepare the text with max_vocabulary={encoder.num_words}"
+            f"the recipe's encoder has num_words = {expected}, the vocabulary has {words}; set "
+            f"num_words = {words}, or prepare the text with max_vocabulary={expected}"
         )
     model = BiLM(recipe.model)
-    draw_start_values(model, random)
+    model.reset_parameters(random)
     return model
 
 
@@ -73,7 +72,7 @@ def bound_vocabulary(start: ModelBundle) -> Vocabulary | None:
     Raises:
         ConfigError: It does not begin with the special tokens in the usual order.
     """
-    if start.softmax is None and not isinstance(start.model.config.encoder, WordConfig):
+    if start.softmax is None and start.model.config.encoder.vocabulary_size is None:
         return None
     vocabulary = start.vocabulary
     if vocabulary is not None and vocabulary.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:

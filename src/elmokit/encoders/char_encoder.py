@@ -1,12 +1,10 @@
 """Characters alone: a small convolution over the spelling of each token, trained with the task."""
 
-import torch
 from torch import Tensor, nn
 
 from elmokit.encoders.base import LayeredModule, Sentences
 from elmokit.encoders.untrained import UntrainedEncoder
-from elmokit.model import CharCNN, CharCNNConfig
-from elmokit.text import character_matrix, used_characters
+from elmokit.model import CharCNN, CharCNNConfig, encode_distinct
 
 # 128 filters over three characters of 16 numbers: the character CNN of the paper's baselines.
 _CONFIG = CharCNNConfig(filters=((3, 128),), embedding_dim=16, projection=False)
@@ -25,18 +23,18 @@ class CharacterModule(LayeredModule):
     def __init__(self) -> None:
         super().__init__()
         self.cnn = CharCNN(_CONFIG, _CONFIG.num_filters)
+        self._inputs = _CONFIG.inputs(None, None)
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """(1, S, D)."""
-        device = self.cnn.embedding.weight.device
+        """Return the vectors (1, S, D) of all tokens."""
         tokens = [token for sentence in sentences for token in sentence]
-        types = {token: row for row, token in enumerate(dict.fromkeys(tokens))}
-        ids = character_matrix(list(types), max_characters=_CONFIG.max_characters)
-        used = torch.from_numpy(used_characters(ids))
-        vectors: Tensor = self.cnn(torch.from_numpy(ids).to(device), used.to(device))  # (U, D)
-        rows = torch.tensor([types[token] for token in tokens], dtype=torch.long, device=device)  # (S,)
-        return vectors[rows][None]
+        return encode_distinct(tokens, self._encode)[None]
 
     def stages(self) -> list[list[nn.Parameter]]:
-        """One stage."""
+        """Return one stage."""
         return [list(self.parameters())]
+
+    def _encode(self, types: list[str]) -> Tensor:
+        device = self.cnn.embedding.weight.device
+        vectors: Tensor = self.cnn(*(ids.to(device) for ids in self._inputs(types)))  # (U, D)
+        return vectors
