@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.model import encode_distinct, first_positions, num_characters, pad_layers, with_boundaries
+from elmokit.model import encode_distinct_rows, first_positions, num_characters, pad_layers, with_boundaries
 
 
 def test_boundaries_by_hand():
@@ -30,7 +30,7 @@ def test_each_distinct_token_is_encoded_once():
         return types.float() * 2
 
     ids = torch.tensor([[3, 1], [2, 2], [3, 1], [3, 1]])
-    assert torch.equal(encode_distinct(encode, ids), ids.float() * 2)
+    assert torch.equal(encode_distinct_rows(ids, encode), ids.float() * 2)
     assert seen == [2]
 
 
