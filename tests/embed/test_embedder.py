@@ -204,9 +204,7 @@ def test_a_model_of_words():
 def test_a_model_of_words_without_unknown_says_so(tmp_path):
     words = ("<S>", "</S>", "the")
     folder = write_folder(tmp_path, tiny_config(words=3), vocabulary=words)
-    with pytest.raises(
-        DataError, match=r"^'zebra' is not in the vocabulary of 3 tokens, which has no <UNK>"
-    ):
+    with pytest.raises(DataError, match=r"^'zebra' is not in the vocabulary of 3 tokens, which has no <UNK>"):
         elmokit.load(folder).embed("the zebra")
 
 
