@@ -93,7 +93,7 @@ def in_options(message: str, command: click.Command) -> str:
     return _ARGUMENT.sub(replaced, message)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="elmokit")
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 def main(verbose: bool) -> None:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 @options.task_data
 @click.option("--encoders", required=True, metavar="SPEC,SPEC,…", help="Such as glove:FILE,en,glove:FILE+en.")
 @options.out_option("Folder to write: the runs, a table and a picture.")
-@click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each encoder."
-)
+@options.count_option("--seeds", default=3, description="Runs of each encoder.")
 @options.resume_option
 @options.json_option
 def compare(

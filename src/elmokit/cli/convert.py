@@ -6,34 +6,16 @@ import click
 
 from elmokit.cli import options
 
-_PRECISIONS = click.Choice(["float32", "float16", "int8"])
+_TYPES = "float32 float16 int8"
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 @options.out_option("Folder to write; it must not exist.")
 @options.weights_option
-@click.option(
-    "--format",
-    type=click.Choice(["native", "hdf5"]),
-    default="native",
-    show_default=True,
-    help="hdf5: options.json and weights.hdf5, for AllenNLP, bilm-tf and simple_elmo.",
-)
-@click.option(
-    "--precision",
-    "dtype",
-    type=_PRECISIONS,
-    default="float32",
-    show_default=True,
-    help="Precision of the stored weights (native format); int8 takes a quarter of the space.",
-)
-@click.option(
-    "--softmax-precision",
-    "softmax_dtype",
-    type=_PRECISIONS,
-    help="Precision of the stored softmax.  [default: that of the weights]",
-)
+@options.choice_option("--format", "native hdf5", "hdf5: for AllenNLP, bilm-tf, simple_elmo.", "native")
+@options.choice_option("--precision dtype", _TYPES, "Precision of the stored weights.", "float32")
+@options.choice_option("--softmax-precision softmax_dtype", _TYPES, "Of the softmax.  [default: the same]")
 def convert(model: str, out: str, weights: str | None, **settings: Any) -> None:
     """Write MODEL in another format or precision to a new folder."""
     from elmokit.formats import load_model, save_model

@@ -11,37 +11,15 @@ from elmokit.cli.printing import print_json
 @click.command()
 @options.text_input
 @options.out_option("File to write: .h5 or .hdf5, .npz, .parquet, .arrow; .npy for sentence vectors.")
-@click.option(
-    "--layers",
-    type=click.Choice(["all", "top", "average", "mix"]),
-    help="Which layers to keep.  [default: all; mix for .npy]",
-)
-@click.option(
-    "--pooling",
-    type=click.Choice(["mean", "max", "ends"]),
-    default="mean",
-    show_default=True,
-    help="How a sentence vector is made of its tokens' vectors (.npy).",
-)
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "float16"]),
-    default="float32",
-    show_default=True,
-    help="Type of the stored numbers.",
-)
+@options.choice_option("--layers", "all top average mix", "Layers to keep.  [default: all; mix for .npy]")
+@options.choice_option("--pooling", "mean max ends", "How tokens make a sentence vector (.npy).", "mean")
+@options.choice_option("--dtype", "float32 float16", "Type of the stored numbers.", "float32")
 @options.model_options
-@click.option(
-    "--precision",
-    type=click.Choice(["float32", "int8", "bfloat16", "auto"]),
-    default="float32",
-    show_default=True,
-    help="Precision of the matrix products; auto is the fastest that this machine does natively.",
+@options.choice_option(
+    "--precision", "float32 int8 bfloat16 auto", "Precision of products; auto is the fastest here.", "float32"
 )
 @click.option("--fast", "precision", flag_value="auto", help="The same as --precision auto.")
-@click.option(
-    "--batch-tokens", type=click.IntRange(min=1), default=8192, show_default=True, help="Tokens of a batch."
-)
+@options.count_option("--batch-tokens", default=8192, description="Tokens of a batch.")
 @options.workers_option
 @options.resume_option
 @options.overwrite_option

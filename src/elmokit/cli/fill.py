@@ -10,7 +10,7 @@ from elmokit.cli.printing import print_json, print_table
 
 @click.command()
 @options.text_input
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Words for each gap.")
+@options.count_option("--top", default=10, description="Words for each gap.")
 @options.model_options
 @options.json_option
 def fill(

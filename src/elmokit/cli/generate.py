@@ -10,35 +10,16 @@ from elmokit.cli.printing import print_json
 
 @click.command()
 @click.argument("prompt", default="")
-@click.option(
-    "-n", "--number", type=click.IntRange(min=1), default=1, show_default=True, help="How many sentences."
-)
-@click.option(
-    "--temperature",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    help="Below 1: likely words become likelier; 0: always the likeliest.",
-)
+@options.count_option("-n", "--number", default=1, description="How many sentences.")
+@click.option("--temperature", type=click.FloatRange(min=0), default=1.0, help="0 draws the likeliest word.")
 @click.option(
     "--top-p",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=0.95,
-    show_default=True,
     help="Draw from the fewest words whose probabilities sum to this much.",
 )
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Stop after this many tokens.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    help="The same seed gives the same sentences.  [default: random]",
-)
+@options.count_option("--max-tokens", default=100, description="Stop after this many tokens.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The same seed draws the same sentences.")
 @click.option("--tokens", is_flag=True, help="PROMPT is tokens separated by spaces.")
 @options.model_options
 @options.json_option

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.argument("word")
 @options.text_input
 @click.option("--query", help="A sentence that has WORD.  [default: the first one of INPUT]")
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many uses to print.")
+@options.count_option("-k", default=10, description="How many uses to print.")
 @click.option("--layer", type=int, default=-1, help="Which layer to compare, from 0.  [default: the top one]")
 @click.option("--any", "any_word", is_flag=True, help="Compare with all words, not only with WORD.")
 @options.model_options

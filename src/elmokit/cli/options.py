@@ -26,16 +26,13 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progres
 weights_option = click.option(
     "--weights", type=click.Path(), help="The weights, if they are not beside the options."
 )
-device_option = click.option(
-    "--device", default="cpu", show_default=True, help="cpu, cuda, mps, …, or auto for the fastest."
-)
+device_option = click.option("--device", default="cpu", help="cpu, cuda, mps, …, or auto for the fastest.")
 tokenizer_option = click.option(
     "--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer instead of the model's own."
 )
 language_option = click.option("--language", metavar="CODE", help="Language of the text: en, de, zh, …")
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 resume_option = click.option("--resume", is_flag=True, help="Resume the interrupted run at --out.")
-workers_option = click.option("--workers", type=click.IntRange(min=1), help="Number of processes.")
 task_model_option = click.option(
     "-m", "--model", required=True, type=click.Path(), help="Folder that `elmokit train` wrote."
 )
@@ -61,6 +58,17 @@ def together(*decorators: Decorator) -> Decorator:
     return lambda command: reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
 
 
+def choice_option(names: str, choices: str, description: str, default: str | None = None) -> Decorator:
+    """Add an option that takes one of several words; `names` may hold the parameter's name, too."""
+    return click.option(*names.split(), type=click.Choice(choices.split()), default=default, help=description)
+
+
+def count_option(*names: str, default: int | None = None, description: str) -> Decorator:
+    """Add an option that takes a number of 1 or more."""
+    return click.option(*names, type=click.IntRange(min=1), metavar="N", default=default, help=description)
+
+
+workers_option = count_option("--workers", description="Number of processes.")
 task_data = together(
     click.argument("task", type=click.Choice(TASKS)),
     click.argument("data", type=click.Path()),
@@ -113,7 +121,6 @@ def model_options(command: Command) -> Command:
     model_option = click.option(
         *("-m", "--model"),
         default="en",
-        show_default=True,
         help="A bundled model (en, zh), a folder, an options.json or a zip.",
     )
     return together(model_option, weights_option, tokenizer_option, device_option)(run)

@@ -18,10 +18,8 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 _recipe_options = options.together(
     click.option("--batch", type=int, help="Rows of text read in parallel, over all processes."),
     click.option("--unroll", type=int, help="Tokens of a row in one step."),
-    click.option(
-        "--order", type=click.Choice(["document", "sentence"]), help="Keep the order, or shuffle sentences."
-    ),
-    click.option("--softmax", type=click.Choice(["sampled", "adaptive", "full"]), help="Kind of softmax."),
+    options.choice_option("--order", "document sentence", "Keep the order, or shuffle sentences."),
+    options.choice_option("--softmax", "sampled adaptive full", "Kind of softmax."),
     click.option("--negatives", type=int, help="Words that a sampled softmax draws."),
     click.option("--learning-rate", type=float, help="Peak of the learning rate."),
     click.option("--dropout", type=float, help="Share of the numbers that dropout sets to zero."),
@@ -33,14 +31,10 @@ _RECIPE_NAMES = ("batch", "unroll", "order", "softmax", "negatives", "learning_r
 @click.command()
 @options.corpus_input
 @options.out_option("Folder of the model.")
-@click.option(
-    "--size",
-    type=click.Choice(["tiny", "small", "medium", "original"]),
-    help="Shape of the model.  [default: small]",
-)
-@click.option("--recipe", default="default", show_default=True, help="default, paper, or a TOML file.")
+@options.choice_option("--size", "tiny small medium original", "Shape of the model.  [default: small]")
+@click.option("--recipe", default="default", help="default, paper, or a TOML file.")
 @click.option("--minutes", type=_POSITIVE, help="Train for this long.")
-@click.option("--train-tokens", type=click.IntRange(min=1), help="Train on this many tokens.")
+@options.count_option("--train-tokens", description="Train on this many tokens.")
 @click.option("--epochs", type=_POSITIVE, help="Train for this many passes over the text.  [default: 1]")
 @options.resume_option
 @click.option("--from", "start", metavar="MODEL", help="Continue to train this model, on this text.")

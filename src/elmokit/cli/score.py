@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.text_input
-@click.option(
-    "--mark", type=click.IntRange(min=0), default=3, show_default=True, help="How many words to mark."
-)
+@click.option("--mark", type=click.IntRange(min=0), default=3, help="How many words to mark.")
 @options.model_options
 @options.json_option
 def score(

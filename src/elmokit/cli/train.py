@@ -14,7 +14,7 @@ from elmokit.cli.printing import print_json
     "--encoder", required=True, metavar="SPEC", help="Such as en, glove:FILE+chars+en or bert:FOLDER."
 )
 @options.out_option("Folder to write: the model and its report.")
-@click.option("--epochs", type=click.IntRange(min=1), help="Train for at most this many epochs.")
+@options.count_option("--epochs", description="Train for at most this many epochs.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option(
     "--tune-from",
