@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+import elmokit
 from elmokit.cli import JOBS, in_options, main
 
 COMMANDS = main.commands
@@ -234,3 +235,16 @@ def test_shell_completion(run, shell):
     done = run(env={"_ELMOKIT_COMPLETE": f"{shell}_source"}, prog_name="elmokit")
     assert done.exit_code == 0
     assert "_ELMOKIT_COMPLETE" in done.stdout
+
+
+def test_the_library_does_not_name_options():
+    """Messages name Python's arguments, which the command line translates; see `in_options`."""
+    source = Path(elmokit.__file__).parent
+    named = [
+        f"{path.relative_to(source)}: {line.strip()}"
+        for path in source.rglob("*.py")
+        if path.parent.name != "cli"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"(?<![\w-])--[a-z]", line)
+    ]
+    assert named == []
