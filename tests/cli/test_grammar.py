@@ -8,7 +8,8 @@ import click
 import pytest
 
 import elmokit
-from elmokit.cli import JOBS, in_options, main
+from elmokit.cli import JOBS, main
+from elmokit.cli.printing import in_options
 
 COMMANDS = main.commands
 MODEL_IS_A_MEANS = ("embed", "neighbours", "perplexity", "score", "fill", "generate", "predict", "evaluate")
@@ -190,6 +191,7 @@ def test_running_text_is_split(read):
         ("prepare", "set max_vocabulary=50", "set --max-vocab 50"),
         ("prepare", "leave out min_count; see x/min_count", "leave out --min-count; see x/min_count"),
         ("prepare", "pass vocabulary='my words.txt'", "pass --vocabulary 'my words.txt'"),
+        ("prepare", "or split_sentences=False", "or --lines"),
         ("convert", "pass dtype='float32'", "pass --precision float32"),
         ("neighbours", "pass it as query=TEXT.", "pass it as --query TEXT."),
         ("info", "pass overwrite=True", "pass overwrite=True"),  # which `info` does not have
@@ -235,16 +237,3 @@ def test_shell_completion(run, shell):
     done = run(env={"_ELMOKIT_COMPLETE": f"{shell}_source"}, prog_name="elmokit")
     assert done.exit_code == 0
     assert "_ELMOKIT_COMPLETE" in done.stdout
-
-
-def test_the_library_does_not_name_options():
-    """Messages name Python's arguments, which the command line translates; see `in_options`."""
-    source = Path(elmokit.__file__).parent
-    named = [
-        f"{path.relative_to(source)}: {line.strip()}"
-        for path in source.rglob("*.py")
-        if path.parent.name != "cli"
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if re.search(r"(?<![\w-])--[a-z]", line)
-    ]
-    assert named == []

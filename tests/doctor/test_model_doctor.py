@@ -283,7 +283,7 @@ def test_a_bare_string_taken_for_tokens():
 
 def test_tokenised_already():
     text = ["The bank raised its rates , he said .", "It did n't ."]
-    only(diagnose_text(text), "note", "tokenised already: in 2 lines punctuation stands apart; use --tokens")
+    only(diagnose_text(text), "note", "tokenised already: in 2 lines punctuation stands apart; use tokens=")
 
 
 @pytest.mark.parametrize("text", [[], ["", "  "]])

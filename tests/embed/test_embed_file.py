@@ -89,7 +89,7 @@ def test_running_text_is_split(tmp_path, embedder):
 
 
 def test_split_by_the_models_language(tmp_path, text, embedder):
-    with pytest.raises(ConfigError, match=r"does not say its language; .*--language en"):
+    with pytest.raises(ConfigError, match=r"does not say its language; .*split='en'"):
         embed_file(embedder, text, tmp_path / "v.h5", split=True)
     bundle = replace(embedder.bundle, tokenizer=TokenizerSpec(name="whitespace", language="en"))
     assert embed_file(Embedder(bundle), text, tmp_path / "v.h5", split=True).sentences > 0

@@ -3,9 +3,6 @@
 Only click is imported up front; torch and the rest are imported by the command that needs them.
 """
 
-import ast
-import re
-import shlex
 from typing import Any
 
 import click
@@ -23,6 +20,7 @@ from elmokit.cli.perplexity import perplexity
 from elmokit.cli.predict import predict
 from elmokit.cli.prepare import prepare
 from elmokit.cli.pretrain import pretrain
+from elmokit.cli.printing import in_options
 from elmokit.cli.score import score
 from elmokit.cli.train import train
 from elmokit.errors import ElmoError
@@ -35,9 +33,6 @@ JOBS = {
     "Models and files": (info, doctor, convert),
 }
 _INTERRUPTED = 130  # 128 + SIGINT, as in shells
-# Arguments as a Python caller writes them: overwrite=True, min_count=1, or the bare name min_count.
-_VALUE = r"""'[^']*'|"[^"]*"|[\w.+:/-]*\w"""
-_ARGUMENT = re.compile(rf"""(?<![\w./'"-])(?:([a-z]\w*)=({_VALUE})|([a-z]+_\w+))""")
 
 
 class Commands(click.Group):
@@ -68,29 +63,6 @@ class Commands(click.Group):
 
     def _in_options(self, message: str, ctx: click.Context) -> str:
         return in_options(message, self.commands[ctx.invoked_subcommand or ""])
-
-
-def in_options(message: str, command: click.Command) -> str:
-    """Replace Python arguments in a message by the command's options; what is not an option stays.
-
-    Example:
-        >>> in_options("exists already; pass overwrite=True, or layers='top'", embed)
-        'exists already; pass --overwrite, or --layers top'
-    """
-    options = {param.name: param for param in command.params if isinstance(param, click.Option)}
-
-    def replaced(match: re.Match[str]) -> str:
-        name, value, bare = match.groups()
-        option = options.get(name or bare)
-        if option is None or value == "False":
-            return match[0]
-        flag = max(option.opts, key=len)
-        if bare or value == "True":
-            return flag
-        value = shlex.quote(ast.literal_eval(value) if value[0] in "'\"" else value)
-        return f"{flag} --language {value}" if option.is_flag else f"{flag} {value}"  # split='en'
-
-    return _ARGUMENT.sub(replaced, message)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

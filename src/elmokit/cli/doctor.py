@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from elmokit.cli import options
-from elmokit.cli.printing import print_json
+from elmokit.cli.convert import convert
+from elmokit.cli.embed import embed
+from elmokit.cli.printing import in_options, print_json
 
 if TYPE_CHECKING:
     from elmokit.doctor import Finding
@@ -51,4 +53,5 @@ def _print(findings: "list[Finding]", *, as_json: bool) -> None:
         if as_json:
             print_json(finding)
         else:
-            click.echo(click.style(f"{finding.level:<9}", fg=_COLOURS[finding.level]) + finding.message)
+            level = click.style(f"{finding.level:<9}", fg=_COLOURS[finding.level])
+            click.echo(level + in_options(finding.message, embed, convert))

@@ -1,11 +1,18 @@
-"""What commands print: JSON for programs, tables for people."""
+"""What commands print: JSON for programs, tables for people, messages in the words of the command line."""
 
+import ast
 import json
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import click
+
+# Arguments as a Python caller writes them: overwrite=True, min_count=1, or the bare name min_count.
+_VALUE = r"""'[^']*'|"[^"]*"|[\w.+:/-]*\w"""
+_ARGUMENT = re.compile(rf"""(?<![\w./'"-])(?:([a-z]\w*)=({_VALUE})|([a-z]+_\w+))""")
 
 
 def print_json(value: Any) -> None:
@@ -34,3 +41,34 @@ def print_table(
         else:
             table.add_section()
     Console().print(table)
+
+
+def in_options(message: str, *commands: click.Command) -> str:
+    """Replace Python arguments in a message by the commands' options; what is not an option stays.
+
+    Example:
+        >>> from elmokit.cli.embed import embed
+        >>> in_options("exists already; pass overwrite=True, or layers='top'", embed)
+        'exists already; pass --overwrite, or --layers top'
+    """
+    options = {
+        param.name: param
+        for command in commands
+        for param in command.params
+        if isinstance(param, click.Option)
+    }
+
+    def replaced(match: re.Match[str]) -> str:
+        name, value, bare = match.groups()
+        if name == "split_sentences" and "lines" in options:
+            return "--split" if value == "True" else "--lines"
+        option = options.get(name or bare)
+        if option is None or value == "False":
+            return match[0]
+        flag = max(option.opts, key=len)
+        if bare or value == "True":
+            return flag
+        value = shlex.quote(ast.literal_eval(value) if value[0] in "'\"" else value)
+        return f"{flag} --language {value}" if option.is_flag else f"{flag} {value}"  # split='en'
+
+    return _ARGUMENT.sub(replaced, message)

@@ -123,12 +123,11 @@ def _changed(folder: Path, recorded: object) -> Iterator[Finding]:
 
 def _unlike_allennlp(path: Path, options: dict[str, Any]) -> Iterator[Finding]:
     characters = options.get("char_cnn") or {}
-    convert = "elmokit convert --format hdf5 writes"
     if characters.get("n_characters") == 261:
         yield Finding(
             "note",
             f"{path}: n_characters is 261, as bilm-tf's training writes it: right for elmokit, but bilm-tf "
-            f"refuses to predict with it, the commonest failure of old; {convert} 262",
+            f"refuses to predict with it; convert it with format='hdf5' to write 262",
         )
     if not options["lstm"].get("use_skip_connections"):
         yield Finding("note", f"{path}: no skip connections: right for elmokit, but AllenNLP refuses it")

@@ -43,7 +43,7 @@ _LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
         "note",
         "lines of more than 5,000 characters",
         re.compile(r".{5001}", re.DOTALL),
-        "a line is taken as one sentence: use --split for running text",
+        "a line is read as one sentence: use split=True for running text",
     ),
 ]
 _STANDING_APART = re.compile(r"\S (?:[.,!?;:]|n't|'s)(?= |$)")
@@ -109,8 +109,8 @@ def _of_the_whole(
     if apart > 4 * attached:
         yield Finding(
             "note",
-            f"tokenised already: in {_lines(apart)} punctuation stands apart; use --tokens, so that the "
-            "tokens are taken as they are",
+            f"tokenised already: in {_lines(apart)} punctuation stands apart; use tokens=True, so that "
+            "the tokens are used as they are",
         )
 
 

@@ -31,9 +31,7 @@ def split_language(split: bool | str, language: str | None, *, tokens: bool) -> 
         )
     language = split if isinstance(split, str) else language
     if language is None:
-        raise ConfigError(
-            "the model does not say its language; pass that of the text, e.g. split='en' (--language en)"
-        )
+        raise ConfigError("the model does not say its language; pass that of the text, e.g. split='en'")
     return language
 
 
