@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 import pytest
 
-import elmokit
 from elmokit.cli import JOBS, main
 from elmokit.cli.printing import in_options
 
