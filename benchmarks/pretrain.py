@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from common import data_file, gemm_peaks, machine
 from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
-from elmokit.kernels.threads import PairOfThreads, keep_freed_memory
+from elmokit.kernels import PairOfThreads, keep_freed_memory
 from elmokit.model import BiLM, BiLMConfig, CharCNNConfig
 from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
 from elmokit.pretraining.bilm.network import TrainingNetwork
@@ -59,7 +59,8 @@ class Ours:
     """A step of our loop."""
 
     def __init__(self, corpus: PreparedCorpus, batch: int) -> None:
-        keep_freed_memory()
+        self._memory = keep_freed_memory()
+        self._memory.__enter__()  # until the process ends
         torch.set_flush_denormal(True)
         settings, random = recipe(batch), torch.Generator().manual_seed(0)
         self.model, table = BiLM(CONFIG), SoftmaxTable(len(corpus.vocabulary), CONFIG.projection_dim)

@@ -1,4 +1,4 @@
-"""How training uses memory and numbers: freed memory is used again, tiny numbers are flushed to zero."""
+"""How training uses memory and numbers: freed memory is kept for reuse, tiny numbers become zero."""
 
 import ctypes
 import sys
@@ -7,10 +7,14 @@ from contextlib import contextmanager
 
 import torch
 
+# Parameters of glibc's mallopt, by name.
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
+_MB = 2**20
+
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """The same in this thread, for a while: others may need such numbers."""
+    """Let this thread treat numbers too small for the processor's fast path as zero, inside this block."""
     torch.set_flush_denormal(True)
     try:
         yield
@@ -18,20 +22,32 @@ def flushed_denormals() -> Iterator[None]:
         torch.set_flush_denormal(False)
 
 
-def keep_freed_memory() -> None:
-    """Let glibc keep large blocks that are freed, for the next step.
+@contextmanager
+def keep_freed_memory() -> Iterator[None]:
+    """Let glibc keep large freed blocks for the next training step, inside this block.
 
-    By default it gives each of them back to the system, and a step then spends its time on having pages
-    cleared again. One arena for all threads, because others cannot grow beyond 64 MB. Elsewhere than on glibc
-    nothing is done.
+    By default it returns each of them to the system, and a step then spends its time on having pages cleared
+    again. All threads share one arena, because others cannot grow beyond 64 MB.
+
+    The settings cannot be read, so they cannot be put back as they were. On leaving, the kept memory is
+    released and the settings become those that glibc itself arrives at in a process that has freed large
+    blocks. With another C library nothing is changed.
     """
-    if not sys.platform.startswith("linux"):
+    libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    if not hasattr(libc, "mallopt"):
+        yield
         return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
-        return
-    trim_threshold, top_pad, mmap_max, arena_max = -1, -2, -4, -8
-    mallopt(arena_max, 1)
-    mallopt(mmap_max, 0)
-    mallopt(trim_threshold, 2**31 - 1)
-    mallopt(top_pad, 256 * 2**20)
+    _set(libc, {_ARENA_MAX: 1, _MMAP_MAX: 0, _TRIM_THRESHOLD: 2**31 - 1, _TOP_PAD: 256 * _MB})
+    try:
+        yield
+    finally:
+        # Of no arena limit, and of 65,536 mappings and a padding of 128 kB, mallopt(3) says that they are the
+        # defaults. The two thresholds are the limits of their dynamic adjustment, which any call switches off.
+        _set(libc, {_ARENA_MAX: 0, _MMAP_MAX: 65_536, _TOP_PAD: 128 * 1024})
+        _set(libc, {_MMAP_THRESHOLD: 32 * _MB, _TRIM_THRESHOLD: 64 * _MB})
+        libc.malloc_trim(0)
+
+
+def _set(libc: ctypes.CDLL, settings: dict[int, int]) -> None:
+    for name, value in settings.items():
+        libc.mallopt(name, value)

@@ -101,7 +101,7 @@ def pretrain(
     chosen = recipe if isinstance(recipe, Recipe) else read_recipe(str(recipe), size)
     with ExitStack() as stack:
         stack.enter_context(flushed_denormals())
-        keep_freed_memory()
+        stack.enter_context(keep_freed_memory())
         processes = stack.enter_context(Processes.joined(find_device(device)))
         display = stack.enter_context(progress_display(shown=progress and processes.leads))
         if processes.leads:
