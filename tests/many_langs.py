@@ -71,7 +71,10 @@ def random_states(net: Network, *, seed: int = 0, scale: float = 0.5) -> States:
         shapes[f"highways._layers.{i}.bias"] = (2 * filters,)
     shapes["projection.weight"], shapes["projection.bias"] = (dim, token["word_dim"] + filters), (dim,)
     of_encoder: dict[str, tuple[int, ...]] = {}
-    for layer in range(lstm["n_layers"]):
+    if lstm["name"] == "lstm":
+        modules = torch_lstm(net)
+        of_encoder = {name: tuple(tensor.shape) for name, tensor in modules.state_dict().items()}
+    for layer in range(lstm["n_layers"] if lstm["name"] == "elmo" else 0):
         for direction in ("forward", "backward"):
             path = f"{direction}_layer_{layer}."
             of_encoder[path + "input_linearity.weight"] = (4 * cell, dim)
@@ -160,6 +163,34 @@ class ManyLangsReference(Reference):
             word = tensors["word_emb_layer.embedding.weight"][words.get(token, words["<oov>"])]
             x = np.concatenate([word, x])
         return tensors["projection.weight"] @ x + tensors["projection.bias"]
+
+
+def torch_lstm(net: Network) -> torch.nn.ModuleDict:
+    """The modules of the encoder "lstm", named as in its state dict."""
+    sizes = net["encoder"]
+    cell, dim = sizes["dim"], sizes["projection_dim"]
+    lstm = torch.nn.LSTM(dim, cell, sizes["n_layers"], bidirectional=True, batch_first=True)
+    return torch.nn.ModuleDict({"encoder": lstm, "projection": torch.nn.Linear(cell, dim)})
+
+
+class LstmReference(ManyLangsReference):
+    """The oracle of the encoder "lstm": the original's two lines, for one sentence alone."""
+
+    def __init__(self, net: Network, states: States) -> None:
+        self.network = net
+        self.tensors = {name: tensor.double().numpy() for name, tensor in states[0].items()}
+        self.modules = torch_lstm(net).double()
+        self.modules.load_state_dict(states[1])
+
+    def embed(self, tokens, state=None):
+        """(2, T+2, 2P): the token layer and the output."""
+        self.boundaries = iter(words := ["<bos>", *tokens, "<eos>"])
+        x = np.stack([self.token(word) for word in words])
+        with torch.no_grad():
+            hidden = self.modules["encoder"](torch.from_numpy(x)[None])[0]
+            forward, backward = hidden.split(self.network["encoder"]["dim"], 2)
+            output = torch.cat([self.modules["projection"](half) for half in (forward, backward)], dim=2)
+        return np.stack([np.concatenate([x, x], axis=1), output[0].numpy()])
 
 
 def _tensorflow_gates(x: np.ndarray) -> np.ndarray:

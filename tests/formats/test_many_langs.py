@@ -10,10 +10,13 @@ import torch
 
 import elmokit
 from elmokit import ConfigError, ElmoError, ModelFileError
+from elmokit.compat.many_langs import Embedder
 from elmokit.doctor import diagnose
+from elmokit.embed import Batch, InferenceBiLM
 from elmokit.formats import load_model, save_model
 from tests.many_langs import (
     NETWORK,
+    LstmReference,
     ManyLangsReference,
     lexicons,
     network,
@@ -35,6 +38,10 @@ NETWORKS = {
         encoder={"n_layers": 3, "cell_clip": 0.3, "proj_clip": 0.2},
         token_embedder={"activation": "tanh", "n_highway": 2},
     ),
+    "lstm": network(encoder={"name": "lstm"}),
+    "lstm of three layers, no words": network(
+        encoder={"name": "lstm", "n_layers": 3}, token_embedder={"word_dim": 0}
+    ),
     "short tokens, no highway, no clips": network(
         encoder={"cell_clip": None, "proj_clip": 0},
         token_embedder={"max_characters_per_token": 7, "n_highway": 0},
@@ -52,7 +59,7 @@ def folder(tmp_path):
 def test_the_oracles_layers(tmp_path, net, old_pickles):
     states = random_states(net, scale=0.6)
     elmo = elmokit.load(write_folder(tmp_path, net, states, old_pickles=old_pickles))
-    oracle = ManyLangsReference(net, states)
+    oracle = (LstmReference if net["encoder"]["name"] == "lstm" else ManyLangsReference)(net, states)
     for tokens, sentence in zip(ODD_TEXT, elmo.embed(ODD_TEXT), strict=True):
         expected = oracle.embed(tokens)
         np.testing.assert_allclose(sentence.layers, expected[:, 1:-1], atol=1e-5)
@@ -82,7 +89,49 @@ def test_the_module_and_the_engine_agree(folder):
     assert all(parameter.grad is not None for parameter in bundle.model.encoder.parameters())
 
 
-def test_cut_tokens_are_counted_in_characters(folder, caplog):
+@pytest.fixture
+def joined(tmp_path):
+    """A folder whose encoder is "lstm"."""
+    return write_folder(tmp_path / "joined", NETWORKS["lstm"])
+
+
+def test_an_lstm_has_two_layers_whatever_its_depth_and_carries_no_state(joined):
+    elmo = elmokit.load(joined)
+    assert (elmo.num_layers, elmo.embed([["cat"], []])[0].layers.shape) == (2, (2, 1, 6))
+    assert elmo.embed([]) == []
+    assert "2 layers of 6 numbers" in diagnose(joined)[0].message
+    with pytest.raises(ConfigError, match="leave out stateful=True"):
+        elmokit.load(joined, stateful=True)
+
+
+def test_module_and_engine_agree_on_an_lstm(joined):
+    bundle = load_model(joined)
+    vectors = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
+    lengths = torch.tensor([4, 0, 3])
+    layers, ends = bundle.model(vectors, lengths)
+    ((fast, _),) = InferenceBiLM(bundle.model, "float32")([Batch(vectors, lengths)])
+    torch.testing.assert_close(fast, layers, atol=1e-6, rtol=0)
+    assert ends == []
+    layers.square().sum().backward()
+    assert all(parameter.grad is not None for parameter in bundle.model.layers.parameters())
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 1e-2), ("int8", 0.2)])
+def test_native_folders_keep_an_lstm(joined, tmp_path, dtype, tolerance):
+    save_model(load_model(joined), tmp_path / "native", dtype=dtype)
+    before, after = (elmokit.load(path).embed(ODD_TEXT) for path in (joined, tmp_path / "native"))
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_allclose(a.layers, b.layers, atol=tolerance)
+
+
+def test_the_old_interface_has_the_top_layer_of_an_lstm_alone(joined):
+    top = elmokit.load(joined).embed([["cat", "bank", "the"]])[0].layers[-1]
+    old = Embedder(joined)
+    for output_layer, expected in ((-2, top), (-1, top.mean(axis=0)), (1, top[1])):
+        np.testing.assert_allclose(old.sents2elmo([["cat", "bank", "the"]], output_layer)[0], expected)
+
+
+def test_truncated_tokens_are_counted_in_characters(folder, caplog):
     sentence = elmokit.load(folder).embed([["中" * 48, "中" * 49]])[0]
     assert sentence.truncated == [1]
     assert "more than 48 characters" in caplog.text
@@ -228,8 +277,9 @@ def replaced(name, old, new):
         (without("word.dic"), "word.dic: is missing, expected a lexicon"),
         (without("net.json"), "names the network '/home/someone/configs/net.json', which is not in"),
         (replaced("config.json", "config_path", "other"), "names no network file"),
-        (replaced("net.json", '"elmo"', '"lstm"'), "kind 'lstm' cannot be read, only 'elmo'"),
-        (replaced("net.json", '"cnn"', '"lstm"'), "kind 'lstm' cannot be read, only 'cnn'"),
+        (replaced("net.json", '"elmo"', '"lstm"'), "weights and net.json do not fit"),
+        (replaced("net.json", '"elmo"', '"gru"'), "kind 'gru' cannot be read, only elmo or lstm"),
+        (replaced("net.json", '"cnn"', '"lstm"'), "kind 'lstm' cannot be read, only cnn"),
         (replaced("net.json", '"char_dim": 6', '"char_dim": 0'), "embedding_dim must be"),
         (replaced("net.json", '"char_dim": 6', '"char_dim": 7'), "weights and net.json do not fit"),
         (replaced("net.json", '"filters"', '"filter"'), "net.json: 'filters' is missing"),

@@ -12,7 +12,7 @@ from elmokit.embed import Floats, load
 from elmokit.errors import ConfigError
 from elmokit.text import lists_of_tokens
 
-_ALL = -2
+_AVERAGE, _ALL = -1, -2
 
 
 class Embedder:
@@ -37,18 +37,26 @@ class Embedder:
         Args:
             sents: the tokens of each sentence.
             output_layer: -1 for the average of all layers (T, 2P), -2 for all of them (L+1, T, 2P), or the
-                number of one (T, 2P), where 0 is the token layer.
+                number of one (T, 2P), where 0 is the token layer. A model with the encoder "lstm" has only
+                its top layer (T, 2P), and like the original takes the tokens for layers: -1 is the average
+                of its tokens (2P,), a number is one token.
 
         Raises:
             ConfigError: there is no such layer, or a sentence is a string.
         """
         sentences = lists_of_tokens(sents)
+        if self._embedder.model.config.joined_directions:
+            return [_select(one.layers[-1], output_layer) for one in self._embedder.embed(sentences)]
         if not _ALL <= output_layer < self._embedder.num_layers:
             raise ConfigError(
                 f"output_layer is {output_layer}; it takes -2 (all), -1 (average) "
                 f"or 0 to {self._embedder.num_layers - 1}"
             )
-        embedded = self._embedder.embed(sentences)
-        if output_layer < 0:
-            return [one.select("all" if output_layer == _ALL else "average") for one in embedded]
-        return [one.layers[output_layer] for one in embedded]
+        return [_select(one.layers, output_layer) for one in self._embedder.embed(sentences)]
+
+
+def _select(layers: Floats, output_layer: int) -> Floats:
+    if output_layer == _ALL:
+        return layers
+    selected: Floats = layers.mean(axis=0) if output_layer == _AVERAGE else layers[output_layer]
+    return selected

@@ -71,7 +71,7 @@ def _whole(bundle: ModelBundle) -> Iterator[Finding]:
     """A model that loads: what it is, and whether its numbers are numbers."""
     config = bundle.model.config
     parameters = sum(parameter.numel() for parameter in bundle.model.parameters())
-    size = f"{config.num_layers + 1} layers of {config.output_dim} numbers a token, {parameters:,} parameters"
+    size = f"{config.num_outputs} layers of {config.output_dim} numbers a token, {parameters:,} parameters"
     yield Finding("ok", f"a whole model: {bundle.source}; {size}")
     tensors: dict[str, torch.Tensor] = dict(bundle.model.named_parameters())
     try:

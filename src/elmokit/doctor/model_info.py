@@ -24,7 +24,7 @@ def model_info(bundle: ModelBundle) -> dict[str, Any]:
     config = bundle.model.config
     return {
         "source": bundle.source,
-        "layers": config.num_layers + 1,
+        "layers": config.num_outputs,
         "dim": config.output_dim,
         "parameters": sum(weight["parameters"] for weight in weights),
         "tokenizer": bundle.tokenizer.to_dict(),

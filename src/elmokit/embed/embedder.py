@@ -111,6 +111,8 @@ class Embedder:
             raise ConfigError(
                 f"the mix has {layers} layers, the model {self.model.num_outputs}; make them equal"
             )
+        if stateful and self.model.config.joined_directions:
+            raise ConfigError("this model starts every sentence from zero; leave out stateful=True")
         self.stateful = stateful
         self.batch_tokens = batch_tokens
         self._reader = TextReader(

@@ -83,7 +83,6 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
     tensors = {f"{path}: {key}": tensor for path, state in states.items() for key, tensor in state.items()}
     shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     config = _config(network, shapes, name)
-    assert isinstance(config.encoder, LexiconConfig)
     entries = list(_entries(config))
     wrong = list(misfits(entries, shapes, ours=lambda key: True))
     if wrong:
@@ -91,7 +90,7 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
     return ModelBundle(
         model=make_model(config, entries, lambda entry: tensors[entry.name].float()),
         tokenizer=tokenizer,
-        lexicon=_lexicon(folder, has_words=config.encoder.num_words > 0),
+        lexicon=_lexicon(folder, has_words=_WORDS in shapes),
         source=f"ELMoForManyLangs folder {folder}",
     )
 
@@ -116,11 +115,12 @@ def _config(network: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], n
     encoder, embedder = network.get("encoder"), network.get("token_embedder")
     if not isinstance(encoder, dict) or not isinstance(embedder, dict):
         raise ConfigError(f"{name}: expected the sizes of encoder and token_embedder; it has {list(network)}")
-    for part, expected in ((encoder, "elmo"), (embedder, "cnn")):
-        if str(part.get("name")).lower() != expected:
+    for part, known in ((encoder, ("elmo", "lstm")), (embedder, ("cnn",))):
+        if str(part.get("name")).lower() not in known:
             raise ConfigError(
-                f"{name}: a network of kind {part.get('name')!r} cannot be read, only {expected!r}"
+                f"{name}: a network of kind {part.get('name')!r} cannot be read, only {' or '.join(known)}"
             )
+    joined = encoder["name"].lower() == "lstm"
     try:
         characters = CharCNNConfig(
             filters=embedder["filters"],
@@ -141,10 +141,11 @@ def _config(network: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], n
             cell_dim=encoder["dim"],
             projection_dim=encoder["projection_dim"],
             num_layers=encoder["n_layers"],
-            cell_clip=encoder.get("cell_clip") or None,
-            projection_clip=encoder.get("proj_clip") or None,
-            skip_connections=True,
+            cell_clip=None if joined else encoder.get("cell_clip") or None,
+            projection_clip=None if joined else encoder.get("proj_clip") or None,
+            skip_connections=not joined,
             forget_bias=0.0,  # it is in the bias
+            joined_directions=joined,
         )
     except KeyError as error:
         raise ConfigError(f"{name}: {error} is missing") from error
@@ -162,7 +163,7 @@ def _rows(shapes: Mapping[str, tuple[int, ...]], name: str) -> int:
 
 def _entries(config: BiLMConfig) -> Iterator[Entry]:
     encoder = config.encoder
-    assert isinstance(encoder, LexiconConfig)
+    assert encoder.reads == "characters"
     characters, file = encoder.characters, "token_embedder.pkl: "
     shape = (characters.num_characters, characters.embedding_dim)
     yield Entry(_CHARACTERS, shape, ("encoder.characters.embedding.weight",), *PLAIN)
@@ -171,7 +172,20 @@ def _entries(config: BiLMConfig) -> Iterator[Entry]:
     yield from convolution_entries(characters, file + "convolutions.{}.", "encoder.characters")
     yield from highway_entries(characters, file + "highways._layers.{}.", "encoder.characters")
     yield from projection_entries(config, file + "projection.", encoder.word_dim + characters.num_filters)
-    yield from lstm_entries(config, "encoder.pkl: ")
+    yield from (_joined_entries if config.joined_directions else lstm_entries)(config, "encoder.pkl: ")
+
+
+def _joined_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
+    """List the tensors of torch's bidirectional LSTM, and of the projection of its top layer."""
+    cell, dim = config.cell_dim, config.projection_dim
+    for layer in range(config.num_layers):
+        shapes = {"weight_ih": (4 * cell, 2 * cell if layer else dim), "weight_hh": (4 * cell, cell)}
+        for name, shape in (shapes | {"bias_ih": (4 * cell,), "bias_hh": (4 * cell,)}).items():
+            for suffix in ("", "_reverse"):
+                key = f"{name}_l{layer}{suffix}"
+                yield Entry(f"{prefix}encoder.{key}", shape, (f"layers.0.lstm.{key}",), *PLAIN)
+    for name, shape in (("weight", (dim, cell)), ("bias", (dim,))):
+        yield Entry(f"{prefix}projection.{name}", shape, (f"layers.0.projection.{name}",), *PLAIN)
 
 
 def _read_state(path: Path) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -33,7 +34,7 @@ def keep_freed_memory() -> Iterator[None]:
     released and the settings become those that glibc itself arrives at in a process that has freed large
     blocks. With another C library nothing is changed.
     """
-    libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    libc: Any = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
     if not hasattr(libc, "mallopt"):
         yield
         return
@@ -41,13 +42,13 @@ def keep_freed_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        # Of no arena limit, and of 65,536 mappings and a padding of 128 kB, mallopt(3) says that they are the
-        # defaults. The two thresholds are the limits of their dynamic adjustment, which any call switches off.
+        # The first three are the defaults of mallopt(3). The two thresholds are what glibc adjusts them to at
+        # most, which it does no longer once one of these settings was changed.
         _set(libc, {_ARENA_MAX: 0, _MMAP_MAX: 65_536, _TOP_PAD: 128 * 1024})
         _set(libc, {_MMAP_THRESHOLD: 32 * _MB, _TRIM_THRESHOLD: 64 * _MB})
         libc.malloc_trim(0)
 
 
-def _set(libc: ctypes.CDLL, settings: dict[int, int]) -> None:
+def _set(libc: Any, settings: dict[int, int]) -> None:  # noqa: ANN401 (untyped)
     for name, value in settings.items():
         libc.mallopt(name, value)
