@@ -42,10 +42,12 @@ def make(folder: str, network: dict[str, Any], words: list[str], characters: lis
 
 
 @torch.no_grad()
-def embed(folder: str, sentences: list[list[str]], output_layer: int, out: str) -> None:
-    """Write the vectors of each sentence: one batch, from a state of zero."""
+def embed(
+    folder: str, sentences: list[list[str]], output_layer: int, out: str, batch_size: int | None = None
+) -> None:
+    """Write the vectors of each sentence; without `batch_size` as one batch, from a state of zero."""
     random.seed(0)
-    vectors = Embedder(folder, batch_size=len(sentences)).sents2elmo(sentences, output_layer)
+    vectors = Embedder(folder, batch_size=batch_size or len(sentences)).sents2elmo(sentences, output_layer)
     np.savez(out, *vectors)
 
 
