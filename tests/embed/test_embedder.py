@@ -247,6 +247,18 @@ def test_pooling_by_hand(elmo):
     np.testing.assert_array_equal(sentence.pool("ends"), np.float32([1, 1, 0, 4, 5, 6]))
 
 
+def test_layers_to_choose_from(elmo):
+    sentence = elmo.embed("the cat")
+    sentence.layers[...] = np.float32([1, 2, 6])[:, None, None]
+    sentence.vectors[...] = 9
+    chosen = {name: sentence.select(name) for name in ("all", "top", "average", "mix")}
+    assert chosen["all"] is sentence.layers
+    assert [chosen[name].shape for name in ("top", "average", "mix")] == [(2, 6)] * 3
+    assert [chosen[name][0, 0] for name in ("top", "average", "mix")] == [6, 3, 9]
+    with pytest.raises(ConfigError, match="layers must be one of all, top, average, mix, found 'first'"):
+        sentence.select("first")
+
+
 @pytest.mark.parametrize("pooling", ["mean", "max", "ends"])
 def test_encode(elmo, pooling):
     vectors = elmo.encode(TEXTS, pooling=pooling)

@@ -6,23 +6,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from elmokit.base import Advance, check_option, group_until, ordered_map, text_progress
+from elmokit.embed.embedder import Embedder
+from elmokit.embed.sentence import LayerChoice, Pooling, Sentence
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
 from elmokit.vectors import Layout, Row, Spool, check_ending
 
-if TYPE_CHECKING:  # these import torch
-    from elmokit.embed.embedder import Embedder
-    from elmokit.embed.sentence import Pooling, Sentence
-
-LayerChoice = Literal["all", "top", "average", "mix"]
 DType = Literal["float32", "float16"]
-Choose: TypeAlias = "Callable[[Sentence], npt.NDArray[np.float32]]"
+Choose: TypeAlias = Callable[[Sentence], npt.NDArray[np.float32]]
 
 # Characters per token of a batch: a chunk of text makes about two batches, so that lengths can be sorted.
 _CHARACTERS_PER_TOKEN = 10
@@ -65,7 +62,7 @@ class EmbedReport:
 
 
 def embed_file(
-    embedder: "Embedder",
+    embedder: Embedder,
     source: TextSource,
     target: str | Path,
     *,
@@ -73,7 +70,7 @@ def embed_file(
     dtype: DType = "float32",
     tokens: bool = False,
     split: bool | str = False,
-    pooling: "Pooling" = "mean",
+    pooling: Pooling = "mean",
     workers: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -149,18 +146,15 @@ def embed_file(
 
 
 def _choice(
-    embedder: "Embedder", layers: LayerChoice, dtype: DType, pooling: "Pooling | None"
+    embedder: Embedder, layers: LayerChoice, dtype: DType, pooling: Pooling | None
 ) -> tuple[Choose, Layout]:
     """Return which array of a sentence goes into the file, and its layout; one vector if `pooling` is set."""
     check_option("dtype", dtype, get_args(DType))
     check_option("layers", layers, get_args(LayerChoice))
-    choices: dict[str, Choose] = {
-        "all": lambda sentence: sentence.layers,
-        "top": lambda sentence: sentence.layers[-1],
-        "average": lambda sentence: sentence.layers.mean(axis=0),
-        "mix": lambda sentence: sentence.vectors,
-    }
-    choose = choices[layers]
+
+    def choose(sentence: Sentence) -> npt.NDArray[np.float32]:
+        return sentence.select(layers)
+
     if pooling is None:
         shape = (embedder.num_layers, -1, embedder.dim) if layers == "all" else (-1, embedder.dim)
         return choose, Layout(shape=shape, dtype=dtype)
@@ -189,7 +183,7 @@ def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
         advance(text, 0)
 
 
-def _check_model(spool: Spool, embedder: "Embedder", choose: Choose) -> None:
+def _check_model(spool: Spool, embedder: Embedder, choose: Choose) -> None:
     """Embed the first sentence of the spool again and compare: other vectors mean another model."""
     row = next((row for row in spool.rows() if row.tokens), None)
     if row is None:
@@ -204,7 +198,7 @@ def _check_model(spool: Spool, embedder: "Embedder", choose: Choose) -> None:
 
 
 def _embed(
-    embedder: "Embedder",
+    embedder: Embedder,
     inputs: Iterator[Input],
     spool: Spool,
     choose: Choose,

@@ -75,10 +75,10 @@ class Sentence:
     def select(self, layers: LayerChoice) -> Floats:
         """Return "all" layers (L+1, T, 2P), or the "top" one, their "average" or their "mix" (T, 2P)."""
         check_option("layers", layers, get_args(LayerChoice))
-        if layers == "mix":
-            return self.vectors
-        average: Floats = self.layers.mean(axis=0) if layers == "average" else self.layers[-1]
-        return self.layers if layers == "all" else average
+        if layers in ("all", "mix"):
+            return self.layers if layers == "all" else self.vectors
+        chosen: Floats = self.layers[-1] if layers == "top" else self.layers.mean(axis=0)
+        return chosen
 
     def to_torch(self) -> Tensor:
         """The layers (L+1, T, 2P) as a tensor that shares their memory."""
