@@ -1,4 +1,6 @@
-"""bilm-tf's batchers, model, mix and dumps.
+"""bilm-tf's interface in torch: operations of its graph are modules and tensors here.
+
+    from elmokit.compat.bilm import Batcher, BidirectionalLanguageModel      # was: from bilm import …
 
 Shapes: B sentences, T tokens of the longest without `<S>` and `</S>`, S tokens of all sentences with them,
 C characters of a token, V vocabulary, P projection, L layers.
@@ -26,6 +28,15 @@ from elmokit.text import (
     refuse_bare_string,
 )
 from elmokit.vectors import open_hdf5
+
+__all__ = [
+    "Batcher",
+    "BidirectionalLanguageModel",
+    "TokenBatcher",
+    "dump_bilm_embeddings",
+    "dump_token_embeddings",
+    "weight_layers",
+]
 
 _TYPES_AT_ONCE = 8192
 
