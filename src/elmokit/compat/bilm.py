@@ -29,15 +29,6 @@ from elmokit.text import (
 )
 from elmokit.vectors import open_hdf5
 
-__all__ = [
-    "Batcher",
-    "BidirectionalLanguageModel",
-    "TokenBatcher",
-    "dump_bilm_embeddings",
-    "dump_token_embeddings",
-    "weight_layers",
-]
-
 _TYPES_AT_ONCE = 8192
 
 
