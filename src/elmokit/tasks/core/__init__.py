@@ -14,7 +14,7 @@ from elmokit.tasks.core.labelled_files import (
     string_list,
 )
 from elmokit.tasks.core.pictures import new_figure
-from elmokit.tasks.core.protocol import Example, Head, Hidden, Item, Prediction, Task
+from elmokit.tasks.core.protocol import Example, Head, Hidden, Item, Task
 from elmokit.tasks.core.task_model import TaskModel, read_config
 from elmokit.tasks.core.task_settings import EncoderSettings, HeadSettings, TaskSettings, TrainingSettings
 from elmokit.tasks.core.text_input import TextInput, plain_data
@@ -33,7 +33,6 @@ __all__ = [
     "Item",
     "Items",
     "MeasuredRun",
-    "Prediction",
     "Scores",
     "Task",
     "TaskData",

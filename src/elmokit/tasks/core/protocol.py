@@ -19,7 +19,7 @@ from elmokit.text import Tokenizer
 
 E = TypeVar("E", bound="Example")
 O = TypeVar("O")  # noqa: E741 (the output of a head)
-P = TypeVar("P", bound="Prediction")
+P = TypeVar("P")
 E_in = TypeVar("E_in", bound="Example", contravariant=True)
 
 
@@ -52,14 +52,6 @@ class Example(Item, Protocol):
     @property
     def where(self) -> str:
         """The file and line, for messages."""
-        ...
-
-
-class Prediction(Protocol):
-    """What a model says about one input; its `str` is a line for people."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
         ...
 
 
@@ -132,5 +124,5 @@ class Task(Protocol[E, O, P]):
         ...
 
     def present(self, item: Any, output: O) -> P:  # noqa: ANN401 (what `read_input` returned)
-        """Return the output for one input in the form that users see."""
+        """Return the output for one input in the form that users see; `to_dict()` of it goes to JSON."""
         ...
