@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 from elmokit import ConfigError, Embedder
 from elmokit.compat.allennlp import batch_to_ids
 from elmokit.integrations.token_ids import TokenIds, padded_layers, sentence_marks
-from tests.tiny import tiny_bundle
+from elmokit.text import Vocabulary
+from tests.tiny import tiny_bundle, tiny_config, tiny_model
 
 SENTENCES = [["the", "cat", "sat"], [], ["bank"], ["the", "né", "中", "x" * 60, "the"]]
 
@@ -74,3 +76,12 @@ def test_ids_for_another_model(tmp_path):
         run(bundle, {"input_ids": torch.ones(2, 50, dtype=torch.long)})
     with pytest.raises(ConfigError, match="needs input_ids too"):
         run(bundle, {})
+
+
+def test_a_model_of_words_without_unknown():
+    """Its boundaries have ids, although unknown words have none."""
+    words = ["<S>", "</S>", *(f"w{number}" for number in range(8))]
+    bundle = replace(
+        tiny_bundle(tiny_model(tiny_config(words=10)), vocabulary=True), vocabulary=Vocabulary(words)
+    )
+    assert sentence_marks(bundle, ids_of(bundle)) == {"input_ids": [1, 2]}
