@@ -80,14 +80,14 @@ def test_what_is_refused(run, text, tmp_path, options, message):
 def test_errors_are_one_message(run, tmp_path):
     refused = run("prepare", tmp_path / "none.txt", "--language", "en", "--out", tmp_path / "corpus")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith(f"elmokit: {tmp_path}/none.txt: no file of this name")
+    assert refused.stderr.startswith(f"elmokit: {tmp_path}/none.txt: no file has this name")
 
 
-def test_ctrl_c_is_exit_130_and_says_how_to_go_on(run, text, tmp_path, monkeypatch):
+def test_ctrl_c_is_exit_130_and_says_how_to_resume(run, text, tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(preparation, "write_chunk", interrupted)
     stopped = run("prepare", text, "--language", "en", "--workers", 1, "--out", tmp_path / "corpus")
     assert stopped.exit_code == 130
-    assert "corpus.part: run the same again to go on" in stopped.stderr
+    assert "corpus.part: run the same again to resume" in stopped.stderr

@@ -46,10 +46,10 @@ def test_json_lines(tmp_path, name, pack):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"text": "a"', r"line 2: '\{\"text\": \"a\"' is not JSON .*expected one object a line"),
+        ('{"text": "a"', r"line 2: '\{\"text\": \"a\"' is not JSON .*expected one object per line"),
         (
             '{"body": "a", "id": 3}',
-            "line 2: found the fields body, id, expected .* field 'text'.*--json-field",
+            "line 2: found the fields body, id, expected .* field 'text'.*json_field",
         ),
         ('["a"]', r"line 2: found '\[\"a\"\]', expected an object with the field 'text'"),
         ('{"text": 5}', "line 2, field 'text' holds '5', expected text"),
@@ -66,7 +66,7 @@ def test_parquet(tmp_path, monkeypatch):
     parquet.write_table(pa.table({"text": ["one\ntwo", None, "three"], "n": [1, 2, 3]}), file)
     assert list(read_documents(file, SETTINGS)) == ["one\ntwo", "", "three"]
     other = PrepareSettings(tokenizer=SETTINGS.tokenizer, split_sentences=False, parquet_column="body")
-    with pytest.raises(DataError, match=r"has the columns text, n, expected 'body'.*--parquet-column"):
+    with pytest.raises(DataError, match=r"has the columns text, n, expected 'body'.*parquet_column"):
         list(read_documents(file, other))
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(DataError, match="cannot be read as Parquet"):
@@ -82,9 +82,9 @@ def test_globs_are_sorted_and_files_taken_once(tmp_path):
     (tmp_path / "folder.txt").mkdir()
     found = find_files([tmp_path / "b.txt", str(tmp_path / "*.txt"), tmp_path / "[c].txt"])
     assert [path.name for path in found] == ["b.txt", "[c].txt", "a.txt"]
-    with pytest.raises(DataError, match=r"none\*\.txt: no file of this name, and none that matches"):
+    with pytest.raises(DataError, match=r"none\*\.txt: no file has this name or matches it"):
         find_files([tmp_path / "none*.txt"])
-    with pytest.raises(DataError, match=r"fold\*: no file of this name, and none that matches"):
+    with pytest.raises(DataError, match=r"fold\*: no file has this name or matches it"):
         find_files([tmp_path / "fold*"])
     with pytest.raises(DataError, match=r"is a folder; name the files in it, e\.g\. '.*/\*\.txt'"):
         find_files([tmp_path])

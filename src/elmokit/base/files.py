@@ -4,6 +4,7 @@ A reader therefore sees either the old file or the new one, complete, even after
 or a power failure. Nothing else in elmokit renames, flushes or replaces files.
 """
 
+import glob
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 
 _WINDOWS = os.name == "nt"
 
@@ -97,15 +98,6 @@ def write_json(path: Path, content: Any) -> None:  # noqa: ANN401 (whatever JSON
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-@contextmanager
-def open_flushed(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing, and flush it to disk at the end of the block."""
-    with path.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def flush_to_disk(path: Path) -> None:
     """Wait until a file, or the list of files in a folder, has reached the disk."""
     if _WINDOWS and path.is_dir():  # Windows cannot open a folder, and need not flush it
@@ -133,9 +125,9 @@ def move_files(source: Path, target: Path) -> None:
     source.rmdir()
 
 
-def remove_drafts(folder: Path) -> None:
-    """Delete drafts that a killed process has left in a folder."""
-    for draft in folder.glob(".*.draft"):
+def remove_drafts(folder: Path, name: str | None = None) -> None:
+    """Delete drafts that a killed process has left in a folder: all, or those of one name."""
+    for draft in folder.glob(f".{'*' if name is None else glob.escape(name)}.*.draft"):
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 

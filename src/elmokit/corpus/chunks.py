@@ -1,7 +1,7 @@
-"""A block of text to a chunk: sentences of ids that count the block's own types.
+"""Turn a block of text into a chunk: sentences as ids of types, which are numbered within the chunk.
 
-A chunk is one safetensors file. Within it types are ordered by bucket, a hash of their spelling, so that the
-types of all chunks can later be merged bucket by bucket.
+A chunk is one safetensors file. Its types are sorted by bucket, a hash of their spelling, so that the types
+of all chunks can be merged bucket by bucket.
 """
 
 import hashlib
@@ -25,30 +25,29 @@ from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, sentences_from_lines
 
 NUM_BUCKETS: Final = 1024
-# What is left out: sentences, records, marks, and the characters of the sentences.
+# What is dropped and counted: sentences, records, boundary tokens, and the characters of the sentences.
 TOO_SHORT, TOO_LONG, EMPTY, MARKS = "too_short", "too_long", "empty_records", "boundary_marks"
 CHARACTERS = "characters"
-_BUCKET_SHIFT = 32 - 10  # the upper 10 of 32 bits
-_WRAPPED_WIDTH = 120  # a document with a longer line was not wrapped at a column
-# No sentence of so many characters a token is worth cutting just to find that it is too long.
-_CHARACTERS_PER_TOKEN = 100
+_BUCKET_SHIFT = 32 - 10  # a bucket is the upper 10 of 32 bits
+_WRAPPED_WIDTH = 120  # a document with longer lines is not wrapped at a column
+_CHARACTERS_PER_TOKEN = 100  # a sentence with more is too long without being tokenised
 _MARKS = (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN)
 
-Cut = Callable[[str], list[str]]
+Tokenize = Callable[[str], list[str]]
 
 
 class ChunkBuilder:
-    """Cuts documents and gives each distinct spelling a number.
+    """Tokenises documents and gives each distinct spelling a number.
 
     Args:
-        cut: Cuts a sentence into the spellings of its tokens.
-        settings: Of the preparation.
+        tokenize: Returns the tokens of a sentence.
+        settings: The settings of the preparation.
     """
 
-    def __init__(self, cut: Cut, settings: PrepareSettings) -> None:
-        self._cut = cut
+    def __init__(self, tokenize: Tokenize, settings: PrepareSettings) -> None:
+        self._tokenize = tokenize
         self._settings = settings
-        # Boundary marks that a tokenised text carries are known by their numbers, and left out.
+        # The first numbers are boundary tokens in the text, which are dropped.
         self._types: defaultdict[str, int] = defaultdict(None, {mark: n for n, mark in enumerate(_MARKS)})
         self._types.default_factory = self._types.__len__
         self._tokens = array("i")
@@ -59,7 +58,7 @@ class ChunkBuilder:
         self._characters = self._bytes = 0
 
     def add(self, document: str) -> None:
-        """Clean and cut a document and keep its sentences."""
+        """Clean and tokenise a document and add its sentences."""
         self._bytes += len(document.encode(errors="replace")) + 1
         document = clean(document)
         self._characters += len(document)
@@ -77,7 +76,7 @@ class ChunkBuilder:
         if len(sentence) > _CHARACTERS_PER_TOKEN * settings.max_tokens:
             self._drop(sentence, TOO_LONG)
             return
-        words = self._cut(sentence)
+        words = self._tokenize(sentence)
         ids = list(map(self._types.__getitem__, words))
         if ids and min(ids) < len(_MARKS):
             words = [word for word in words if word not in _MARKS]
@@ -96,10 +95,10 @@ class ChunkBuilder:
         self._left_out[CHARACTERS] += len(sentence)
 
     def write(self, path: Path, *, heldout: bool) -> None:
-        """Write the chunk; `heldout` says that its text is to be measured on, not trained on."""
-        self._types.default_factory = None  # which holds the types themselves, so that they would outlive us
+        """Write the chunk; `heldout` marks it as given held-out text."""
+        self._types.default_factory = None  # break the reference cycle, or the memory is freed late
         tokens = np.frombuffer(self._tokens, dtype=np.int32) - len(_MARKS)  # (words,)
-        seen = np.zeros(len(self._types) - len(_MARKS), dtype=bool)  # not those of dropped sentences alone
+        seen = np.zeros(len(self._types) - len(_MARKS), dtype=bool)  # types of dropped sentences only are not
         seen[tokens] = True
         spellings = [
             word.encode() for word, kept in zip(list(self._types)[len(_MARKS) :], seen, strict=True) if kept
@@ -135,10 +134,10 @@ class ChunkBuilder:
 
 
 def write_chunk(
-    documents: Iterable[str], path: Path, *, cut: Cut, settings: PrepareSettings, heldout: bool
+    documents: Iterable[str], path: Path, *, tokenize: Tokenize, settings: PrepareSettings, heldout: bool
 ) -> None:
-    """Make the chunk of a block of documents."""
-    builder = ChunkBuilder(cut, settings)
+    """Write the chunk of a block of documents."""
+    builder = ChunkBuilder(tokenize, settings)
     for document in documents:
         builder.add(document)
     builder.write(path, heldout=heldout)
@@ -150,31 +149,27 @@ def _sentences(document: str, settings: PrepareSettings) -> Iterable[str]:
     if not settings.split_sentences or language is None:
         return lines
     if any(len(line) > _WRAPPED_WIDTH for line in lines):
-        # A paragraph a line: a blank line between them keeps a heading apart from the text below it.
+        # Each line is a paragraph; blank lines between them separate a heading from the text below it.
         lines = [part for line in lines for part in (line, "")]
     return sentences_from_lines(lines, language)
 
 
 class Chunk:
-    """A finished chunk. Nothing is read before it is asked for, and the arrays are not kept.
-
-    Attributes:
-        path: Its file.
-    """
+    """A finished chunk in the file `path`, whose arrays are read when needed and not kept in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Counts of the chunk, and whether it is held out."""
+        """The counts of the chunk, and whether it is given held-out text."""
         with safe_open(self.path, "np") as file:
             facts: dict[str, Any] = json.loads(file.metadata()["facts"])
         return facts
 
     @cached_property
     def type_starts(self) -> npt.NDArray[np.int64]:
-        """Where the types of each bucket start, and at last their number: (NUM_BUCKETS + 1,)."""
+        """Where the types of each bucket start, then their number: (NUM_BUCKETS + 1,)."""
         return _starts(self.array("bucket_types"))
 
     @cached_property
@@ -188,7 +183,7 @@ class Chunk:
         return array
 
     def spellings(self, first: int, last: int) -> list[bytes]:
-        """Read the spellings of the types in the buckets from `first` up to, not including, `last`."""
+        """Read the spellings of the types in the buckets from `first` to `last`, exclusive."""
         start, end = self._byte_starts[[first, last]].tolist()
         if start == end:
             return []

@@ -1,4 +1,4 @@
-"""What is told of a prepared corpus: counts, and the picture of its sentence lengths."""
+"""The report on a prepared corpus: counts, and a plot of its sentence lengths."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
 @dataclass
 class PartCounts:
-    """Counts of the training or the held-out part; tokens are words, without sentence boundaries."""
+    """Counts of the training or the held-out part; tokens do not include sentence boundaries."""
 
     tokens: int = 0
     oov_tokens: int = 0
     lengths: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def add(self, words: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], vocabulary_size: int) -> None:
-        """Count sentences, given the ids of their words and how many each has."""
+        """Count sentences, given the ids of all their words and the number of words of each."""
         self.tokens += len(words)
         unknown = (words >= vocabulary_size) | (words == SPECIAL_TOKENS.index(UNKNOWN_TOKEN))
         self.oov_tokens += int(np.count_nonzero(unknown))
         self.lengths = _sum(self.lengths, np.bincount(lengths))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as they stand in the report."""
+        """Return the counts for the report."""
         return {
             "sentences": int(self.lengths.sum()),
             "tokens": self.tokens,
@@ -45,7 +45,7 @@ class PartCounts:
 def make_report(
     chunks: Sequence[Chunk], selection: Selection, table: TypeTable, parts: Sequence[PartCounts]
 ) -> dict[str, Any]:
-    """Gather all counts of a corpus; `parts` are the training and the held-out one."""
+    """Collect all counts of a corpus; `parts` are those of the training and the held-out part."""
     left_out: Counter[str] = Counter()
     for chunk in chunks:
         left_out.update(chunk.facts["left_out"])
@@ -73,7 +73,7 @@ def make_report(
 
 
 def _sum(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Add two histograms, of which one may be longer."""
+    """Add two histograms of any lengths."""
     total = np.zeros(max(len(first), len(second)), dtype=np.int64)
     total[: len(first)] += first
     total[: len(second)] += second
@@ -107,11 +107,11 @@ def report_rows(report: Mapping[str, Any]) -> list[list[tuple[str, ...]]]:
 
 
 def draw_lengths(report: Mapping[str, Any], path: Path) -> None:
-    """Draw how many sentences have how many tokens.
+    """Plot how many sentences have how many tokens.
 
     Args:
-        report: Of a prepared corpus.
-        path: The picture to be made; its ending is its format.
+        report: The report of a prepared corpus.
+        path: The picture to write; its ending determines the format.
 
     Raises:
         MissingExtra: matplotlib is not installed.

@@ -1,38 +1,36 @@
-"""What a user can choose about the preparation of a corpus."""
+"""The settings of the preparation of a corpus."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import settings_from_dict
+from elmokit.base import bounded, check_fields, check_whole_number, settings_from_dict
 from elmokit.errors import ConfigError
 from elmokit.text import SPECIAL_TOKENS, TokenizerSpec, choose_spec
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings:
-    """How raw text becomes a corpus; all that decides the result, besides the text.
+    """How raw text becomes a corpus: everything besides the text that determines the result.
 
     Attributes:
-        tokenizer: Cuts sentences into tokens; `whitespace` takes text that is tokenised already. The trained
-            model records it.
-        split_sentences: Split running text into sentences; False: each line is one.
-        min_tokens: Sentences of fewer tokens are dropped, and counted.
-        max_tokens: Sentences of more tokens are dropped, and counted.
-        deduplicate: Keep the first of sentences with the same tokens, wherever they stand.
-        min_count: Words seen less often stay out of the vocabulary. Not 1, since `<UNK>` would then stand
-            for nothing in the training text, and nothing be learnt about it.
-        max_vocabulary: Rows of the vocabulary at most, the three special ones among them.
-        vocabulary: A vocabulary file to take as it is, instead of counting words.
-        heldout_share: The share of documents taken out of the training text to measure perplexity on; no
-            more than about 100,000 tokens are taken.
-        heldout: Files or globs to measure perplexity on instead; then nothing is taken out.
+        tokenizer: The tokenizer, which the trained model records; `whitespace` for tokenised text.
+        split_sentences: Split running text into sentences; False if each line is a sentence.
+        min_tokens: Drop shorter sentences.
+        max_tokens: Drop longer sentences.
+        deduplicate: Drop sentences whose tokens have occurred before, anywhere in the text.
+        min_count: Leave rarer words out of the vocabulary. With 1, the training text would have no unknown
+            words, and nothing would be learnt about `<UNK>`.
+        max_vocabulary: The largest size of the vocabulary, including its three special tokens.
+        vocabulary: A vocabulary file to use as it is, instead of counting words.
+        heldout_share: The share of documents held out to measure perplexity, up to about 100,000 tokens.
+        heldout: Files or globs to measure perplexity on; then no training text is held out.
         json_field: The field of a JSON line that holds the text of a document.
         parquet_column: The column of a Parquet file that holds the text of a document.
 
     Raises:
-        ConfigError: A number is out of its range, or sentences are to be split and there is no language.
+        ConfigError: A number is out of its range, or the language for splitting sentences is missing.
 
     Example:
         >>> from elmokit.text import default_spec
@@ -42,13 +40,13 @@ class PrepareSettings:
 
     tokenizer: TokenizerSpec
     split_sentences: bool = True
-    min_tokens: int = 2
+    min_tokens: int = bounded(2, least=1)
     max_tokens: int = 400
     deduplicate: bool = False
-    min_count: int = 2
-    max_vocabulary: int = 60_000
+    min_count: int = bounded(2, least=1)
+    max_vocabulary: int = bounded(60_000, least=len(SPECIAL_TOKENS) + 1)
     vocabulary: str | Path | None = None
-    heldout_share: float = 0.005
+    heldout_share: float = bounded(0.005, least=0, most=0.5)
     heldout: Sequence[str | Path] = ()
     json_field: str = "text"
     parquet_column: str = "text"
@@ -56,22 +54,13 @@ class PrepareSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "vocabulary", None if self.vocabulary is None else str(self.vocabulary))
         object.__setattr__(self, "heldout", tuple(map(str, self.heldout)))
-        least = {"min_tokens": 1, "max_tokens": self.min_tokens, "min_count": 1}
-        least["max_vocabulary"] = len(SPECIAL_TOKENS) + 1
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ConfigError(f"{name} is {getattr(self, name)}; expected {bound} or more")
-        if not 0 <= self.heldout_share <= 0.5:
-            raise ConfigError(f"heldout_share is {self.heldout_share}; expected a share from 0 to 0.5")
+        check_fields(self)
+        check_whole_number("max_tokens", self.max_tokens, least=self.min_tokens)
         if self.split_sentences and self.tokenizer.language is None:
             raise ConfigError(
-                f"the tokenizer {self.tokenizer.name!r} has no language, and sentences are to be split; "
-                "give one (--language en), or pass one sentence a line with split_sentences=False (--lines)"
+                f"splitting sentences needs a language, and the tokenizer {self.tokenizer.name!r} has none; "
+                "add it, for example language='en', or use split_sentences=False for one sentence per line"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON can hold them."""
-        return asdict(self) | {"heldout": list(self.heldout)}
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> "PrepareSettings":
@@ -95,18 +84,3 @@ class PrepareSettings:
             lowercase=given.pop("lowercase", False),
         )
         return settings_from_dict(cls, given | {"tokenizer": spec}, "settings of the corpus")
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "PrepareSettings":
-        """Read what `to_dict` wrote.
-
-        Raises:
-            ConfigError: A key is unknown.
-        """
-        unknown = set(values) - {field.name for field in fields(cls)}
-        if unknown:
-            raise ConfigError(
-                f"settings of a corpus that are not known: {', '.join(sorted(unknown))}; "
-                "it was made by a newer elmokit: update, or prepare the corpus again"
-            )
-        return cls(**{**values, "tokenizer": TokenizerSpec.from_dict(values["tokenizer"])})

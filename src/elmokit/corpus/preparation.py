@@ -1,15 +1,14 @@
-"""The preparation of a corpus from end to end.
+"""The preparation of a corpus from beginning to end.
 
-It stands in `OUT.part/` until it is finished, then it is renamed to `OUT`:
+Until it is finished, its folder is `OUT.part/`:
 
-* `job.json`: settings and sources;
-* `chunks/`: finished chunks, from which an interrupted preparation goes on;
-* `types/`, `finished/`: the later steps, which are fast and begin anew.
+* `job.json`: the settings and sources;
+* `chunks/`: the finished chunks, from which an interrupted preparation resumes;
+* `types/`: temporary files of the later steps, which are fast and start again.
 """
 
 import errno
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -26,14 +25,16 @@ import numpy as np
 from elmokit.base import (
     StartStep,
     can_fork,
+    draft_folder,
     fresh_folder,
     ordered_map,
     plain_reason,
     progress_display,
-    write_bytes,
+    remove_drafts,
     write_json,
 )
 from elmokit.corpus.chunks import Chunk, write_chunk
+from elmokit.corpus.corpus_job import JOB, check_job, comparable, describe_job, is_begun
 from elmokit.corpus.corpus_report import PartCounts, make_report
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.prepared_corpus import (
@@ -45,17 +46,18 @@ from elmokit.corpus.prepared_corpus import (
     SPELLINGS,
     VOCABULARY,
     PreparedCorpus,
+    is_prepared,
     part_folder,
 )
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.shards import ShardWriter
-from elmokit.corpus.sources import blocks, describe_file, find_files, is_plain_text, read_documents
+from elmokit.corpus.sources import blocks, find_files, is_plain_text, read_documents
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import SPECIAL_TOKENS, Vocabulary, make_word_tokenizer
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_Block = tuple[Path, list[str], bool]  # where its chunk goes, its documents, whether they are held out
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_Block = tuple[Path, list[str], bool]  # the file of its chunk, its documents, whether they are held out
 
 
 def prepare_corpus(
@@ -66,24 +68,21 @@ def prepare_corpus(
     workers: int | None = None,
     progress: bool = False,
 ) -> PreparedCorpus:
-    """Turn raw text into a corpus that pretraining reads; go on with what an interrupted call has done.
+    """Turn raw text into a corpus for pretraining, or resume doing so after an interruption.
 
     Args:
         sources: Files or globs: text, plain or compressed, JSON lines (.jsonl), Parquet (.parquet).
-        out: The folder to be made. If it is there, made of the same sources and settings, it is opened.
-        settings: How to cut, drop, count and hold out.
-        workers: Processes that cut the text; without it as many as there are cores. The result does not
-            depend on their number.
+        out: The folder to write. If it holds a corpus of the same sources and settings, that is opened.
+        settings: How to split, tokenise, count and hold out.
+        workers: The number of processes that tokenise, by default that of the cores. It does not change the
+            result.
         progress: Show progress on standard error, if that is a terminal.
 
-    Returns:
-        The corpus.
-
     Raises:
-        ConfigError: A setting cannot be.
-        DataError: A source cannot be read or nothing is left of the text; `out` cannot be written, or was
-            made or begun with other sources or settings.
-        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+        ConfigError: A setting is not allowed.
+        DataError: A source cannot be read, no text is left, `out` cannot be written, or it was made from
+            other sources or settings.
+        KeyboardInterrupt: Ctrl-C; the message says how to resume.
 
     Example:
         >>> import tempfile
@@ -97,101 +96,48 @@ def prepare_corpus(
         (('<S>', '</S>', '<UNK>', '.', 'The', 'bank', 'is'), [0, 4, 5, 6, 8, 3, 1, 0, 4, 5, 6, 7, 3, 1])
     """
     if workers is not None and workers < 1:
-        raise ConfigError(f"workers is {workers}; expected 1 or more")
+        raise ConfigError(f"workers must be 1 or more, found {workers}")
     out = Path(out)
     files, heldout = find_files(sources), find_files(settings.heldout)
-    _refuse_overlap(files, heldout)
-    job = _describe_job(files, heldout, settings)
+    job = describe_job(files, heldout, settings)
     part = part_folder(out)
-    if (out / FACTS).exists():
+    if is_prepared(out):
         corpus = PreparedCorpus(out)
-        _check_job(corpus.job, job, out, "prepared")
-        _delete_part(part)  # of a run that was killed at its very end
+        check_job(corpus.job, job, out, "prepared")
+        _delete_part(part)  # a run that was killed at its very end has left it
         return corpus
     try:
         with _write_errors(out, part), progress_display(shown=progress) as start_step:
-            begun = _begin(out, part, job)
+            begun = is_begun(out, part, job)
             given = _given_vocabulary(settings)
             if not begun:
                 _check_sources([*files, *heldout], settings)
                 (part / "chunks").mkdir(parents=True, exist_ok=True)
-                write_json(part / "job.json", job)
-            chunks = _cut(files, heldout, part / "chunks", settings, workers or _cores(), start_step)
-            finished = _finish(chunks, part, settings, given, job, start_step)
-            finished.rename(out)
+                write_json(part / JOB, job)
+            remove_drafts(out.resolve().parent, out.resolve().name)  # a killed run may have left one
+            chunks = _tokenise(files, heldout, part / "chunks", settings, workers or _cores(), start_step)
+            with draft_folder(out) as draft:
+                _finish(chunks, part, draft, settings, given, job, start_step)
             _delete_part(part)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"interrupted; what is done so far is kept in {part}: run the same again to go on"
-        ) from None
+        raise KeyboardInterrupt(f"interrupted; {_resume_hint(part)}") from None
     return PreparedCorpus(out)
+
+
+def _resume_hint(part: Path) -> str:
+    return f"what is done so far is kept in {part}: run the same again to resume"
 
 
 @contextmanager
 def _write_errors(out: Path, part: Path) -> Iterator[None]:
-    """Turn what the file system refuses into one clear error."""
+    """Turn errors of the file system into a DataError that says what to do."""
     try:
         yield
     except OSError as error:
-        kept = f"what is done so far is kept in {part}: run the same again to go on"
-        if error.errno in _NO_ROOM:
-            todo = f"free some room (about two and a half times the size of the text is needed); {kept}"
-        else:
-            todo = kept if part.exists() else "choose a folder you may write to"
+        todo = _resume_hint(part) if part.exists() else "choose a folder you may write to"
+        if error.errno in _DISK_FULL:
+            todo = f"free some room (about two and a half times the size of the text is needed); {todo}"
         raise DataError(f"cannot write {out}: {plain_reason(error)}; {todo}") from error
-
-
-def _refuse_overlap(files: Sequence[Path], heldout: Sequence[Path]) -> None:
-    both = {file.resolve() for file in files} & {file.resolve() for file in heldout}
-    if both:
-        raise DataError(
-            f"{min(both)} is both trained on and held out, which would make perplexities too good; "
-            "leave it out of one of them"
-        )
-
-
-def _describe_job(
-    files: Sequence[Path], heldout: Sequence[Path], settings: PrepareSettings
-) -> dict[str, Any]:
-    """Write down all that decides the result; files count by content, not by path."""
-    given = [] if settings.vocabulary is None else find_files([settings.vocabulary])
-    return {
-        "settings": settings.to_dict(),
-        "sources": [describe_file(file) for file in files],
-        "heldout": [describe_file(file) for file in heldout],
-        "vocabulary": [describe_file(file) for file in given],
-    }
-
-
-def _comparable(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job by name of setting, without the paths of its files."""
-    values = {key: value for key, value in job["settings"].items() if key not in ("heldout", "vocabulary")}
-    for key in ("sources", "heldout", "vocabulary"):
-        values[key] = [f"{file['bytes']} bytes, digest {file['digest']}" for file in job[key]]
-    return values
-
-
-def _check_job(before: dict[str, Any], now: dict[str, Any], folder: Path, done: str) -> None:
-    """Raise a DataError that says what differs, if anything does."""
-    old, new = _comparable(before), _comparable(now)
-    told = [f"{key} was {old.get(key)}, is now {new[key]}" for key in new if old.get(key) != new[key]]
-    if told:
-        raise DataError(
-            f"{folder} was {done} with other settings or files: {'; '.join(told)}. "
-            f"Use the same, choose another folder, or delete {folder}"
-        )
-
-
-def _begin(out: Path, part: Path, job: dict[str, Any]) -> bool:
-    """Check what is there; return whether it is the beginning of this very job."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise DataError(f"{out} is there already and is no prepared corpus; choose another folder")
-    if (part / "job.json").exists():
-        _check_job(json.loads((part / "job.json").read_text(encoding="utf-8")), job, part, "begun")
-        return True
-    if part.exists() and any(path.name != "chunks" for path in part.iterdir()):
-        raise DataError(f"{part} stands in the way and is not of elmokit; move it, or choose another folder")
-    return False
 
 
 def _given_vocabulary(settings: PrepareSettings) -> Vocabulary | None:
@@ -202,13 +148,13 @@ def _given_vocabulary(settings: PrepareSettings) -> Vocabulary | None:
     if [vocabulary.id(token) for token in SPECIAL_TOKENS] != list(range(len(SPECIAL_TOKENS))):
         raise DataError(
             f"{settings.vocabulary} begins with {', '.join(vocabulary.tokens[:3])}; expected the lines "
-            f"{', '.join(SPECIAL_TOKENS)} first and only there; put them in this order"
+            f"{', '.join(SPECIAL_TOKENS)} first, and only there; put them in this order"
         )
     return vocabulary
 
 
 def _check_sources(files: Sequence[Path], settings: PrepareSettings) -> None:
-    """Read the beginning of each file: better now than after hours."""
+    """Read the first document of each file, so that a bad file is found before hours of work."""
     for file in files:
         next(read_documents(file, settings), None)
 
@@ -219,7 +165,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _cut(
+def _tokenise(
     files: Sequence[Path],
     heldout: Sequence[Path],
     folder: Path,
@@ -227,11 +173,11 @@ def _cut(
     workers: int,
     start_step: StartStep,
 ) -> list[Chunk]:
-    """Make the chunks that are not there yet; return all, in the order of the text."""
+    """Make the chunks that are missing; return all, in the order of the text."""
     every = [*files, *heldout]
     total = sum(file.stat().st_size for file in every) if all(map(is_plain_text, every)) else None
-    advance = start_step("cutting text into tokens", total)
-    cut = make_word_tokenizer(settings.tokenizer)
+    advance = start_step("tokenising", total)
+    tokenize = make_word_tokenizer(settings.tokenizer)
     chunks: list[Chunk] = []
     began = time.monotonic()
     tokens = 0
@@ -248,9 +194,9 @@ def _cut(
             else:
                 yield chunks[-1].path, block, is_heldout
 
-    make = partial(_make_chunk, cut=cut, settings=settings)
+    make = partial(_make_chunk, tokenize=tokenize, settings=settings)
     one_by_one = (make(block) for block in missing())
-    # Closing ends the processes at once when Ctrl-C comes between two results.
+    # Closing ends the processes at once if Ctrl-C comes between two results.
     with closing(one_by_one if workers == 1 else ordered_map(make, missing(), workers=workers)) as made:
         for path in made:
             facts = Chunk(path).facts
@@ -260,35 +206,33 @@ def _cut(
     return chunks
 
 
-def _make_chunk(block: _Block, **settings: Any) -> Path:  # noqa: ANN401 (those of write_chunk)
+def _make_chunk(block: _Block, **arguments: Any) -> Path:  # noqa: ANN401 (those of write_chunk)
     path, documents, heldout = block
-    write_chunk(documents, path, heldout=heldout, **settings)
+    write_chunk(documents, path, heldout=heldout, **arguments)
     return path
 
 
 def _finish(
     chunks: Sequence[Chunk],
     part: Path,
+    folder: Path,
     settings: PrepareSettings,
     given: Vocabulary | None,
     job: dict[str, Any],
     start_step: StartStep,
-) -> Path:
-    """Select, merge and write; return the folder that is the finished corpus."""
+) -> None:
+    """Select sentences, merge the types of all chunks, and write the corpus into `folder`."""
     selection = Selection(chunks, settings)
     table = TypeTable(
         chunks, selection, settings, given, fresh_folder(part / "types"), start_step("counting")
     )
     _refuse_nothing(chunks, selection, table, settings, part)
-    finished = fresh_folder(part / "finished")
-    Vocabulary(table.tokens).save(finished / VOCABULARY)
-    counts = io.BytesIO()
-    np.save(counts, table.counts)
-    write_bytes(finished / COUNTS, counts.getvalue())
-    table.write(finished / SPELLINGS, finished / SPELLING_STARTS)
-    writers, part_counts = _write_shards(chunks, selection, table, finished, start_step)
+    Vocabulary(table.tokens).save(folder / VOCABULARY)
+    np.save(folder / COUNTS, table.counts)
+    table.write(folder / SPELLINGS, folder / SPELLING_STARTS)
+    writers, part_counts = _write_shards(chunks, selection, table, folder, start_step)
     report = make_report(chunks, selection, table, part_counts)
-    content = json.dumps([_comparable(job), report], sort_keys=True)
+    content = json.dumps([comparable(job), report], sort_keys=True)
     facts = {
         "format_version": FORMAT_VERSION,
         "fingerprint": hashlib.sha256(content.encode()).hexdigest()[:16],
@@ -297,34 +241,33 @@ def _finish(
         "report": report,
         "job": job,
     }
-    write_json(finished / FACTS, facts)
-    return finished
+    write_json(folder / FACTS, facts)
 
 
 def _refuse_nothing(
     chunks: Sequence[Chunk], selection: Selection, table: TypeTable, settings: PrepareSettings, part: Path
 ) -> None:
-    """Raise a DataError if there is no text, or no word in it that could be learnt."""
+    """Raise a DataError if no text is left, or no word is frequent enough to be learnt."""
     if table.counts[0] and len(table.tokens) > len(SPECIAL_TOKENS):
         return
-    _delete_part(part)  # or it would be in the way of a try with other settings
+    _delete_part(part)  # or it would block another try with other settings
     if table.counts[0]:
         raise DataError(
             f"none of the {table.num_seen:,} distinct words of the text occurs {settings.min_count} times or "
-            "more, so there is none to learn; take more text, or min_count=1 (--min-count 1)"
+            "more, so there is nothing to learn; use more text, or min_count=1"
         )
     report = make_report(chunks, selection, table, [PartCounts(), PartCounts()])
     dropped = ", ".join(f"{count:,} {name}" for name, count in report["dropped"].items() if count)
     raise DataError(
-        f"the corpus is empty: of {report['characters']:,} characters no sentence is left to train on; left "
-        f"out: {dropped or 'nothing'}; check the files, min_tokens and max_tokens"
+        f"the corpus is empty: of {report['characters']:,} characters no sentence is left to train on; "
+        f"dropped: {dropped or 'nothing'}; check the files, min_tokens and max_tokens"
     )
 
 
 def _write_shards(
     chunks: Sequence[Chunk], selection: Selection, table: TypeTable, folder: Path, start_step: StartStep
 ) -> tuple[list[ShardWriter], list[PartCounts]]:
-    """Write the sentences of both parts with the ids of the corpus."""
+    """Write the sentences of both parts as ids of the corpus."""
     total = sum(chunk.facts["tokens"] + 2 * chunk.facts["sentences"] for chunk in chunks)
     writers = [ShardWriter(folder / name, total) for name in PARTS]
     counts = [PartCounts() for _ in PARTS]
@@ -345,10 +288,11 @@ def _write_shards(
 
 
 def _delete_part(part: Path) -> None:
-    """Delete what the preparation needed; job.json last, since it tells what the folder is."""
-    if not (part / "job.json").exists():
+    """Delete the folder of an unfinished preparation; job.json last, since it says what the folder is."""
+    if not (part / JOB).exists():
         return
-    for name in ("chunks", "types", "finished"):
-        shutil.rmtree(part / name, ignore_errors=True)
-    (part / "job.json").unlink()
+    for folder in part.iterdir():
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+    (part / JOB).unlink()
     part.rmdir()

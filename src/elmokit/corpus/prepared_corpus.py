@@ -1,4 +1,4 @@
-"""A prepared corpus, as pretraining reads it."""
+"""A prepared corpus, which pretraining reads."""
 
 import json
 import mmap
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.base import settings_from_dict
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.shards import Shard, check_size, shard_stem
 from elmokit.errors import DataError
@@ -21,42 +22,42 @@ PARTS = ("train", "heldout")
 
 
 def part_folder(out: Path) -> Path:
-    """Return where a corpus stands while it is being prepared."""
+    """Return the folder of a corpus that is being prepared."""
     named = out if out.name not in ("", "..") else out.resolve()  # "." has no name
     return named.with_name(named.name + ".part")
 
 
 def is_prepared(path: str | Path) -> bool:
-    """Whether a path is the folder of a prepared corpus."""
+    """Return whether a folder holds a prepared corpus."""
     return (Path(path) / FACTS).exists()
 
 
 class PreparedCorpus:
-    """A corpus that `prepare_corpus` finished. Text and spellings stay on the disk, mapped.
+    """A corpus that `prepare_corpus` has written. Ids and spellings are memory-mapped.
 
     Args:
         path: Its folder.
 
     Raises:
-        DataError: There is none, it is not finished, or a file of it is missing or cut short.
+        DataError: There is no corpus, it is unfinished, or one of its files is missing or incomplete.
 
     Attributes:
         path: Its folder.
-        job: Settings and sources it was made with, as they are written down.
+        job: The settings and sources it was made from, as plain data.
         settings: The settings it was made with.
         report: Counts of the text: see docs/guides/prepare.md.
-        fingerprint: A short digest of settings, sources and counts, equal for equal corpora.
-        num_types: Distinct spellings. Types below the size of the vocabulary are its rows, the others are
-            out of vocabulary.
-        train: The shards to train on.
-        heldout: The shards to measure perplexity on; there may be none.
+        fingerprint: A short digest of settings, sources and counts; equal for equal corpora.
+        num_types: The number of distinct spellings. Type ids below the size of the vocabulary are its rows;
+            the others are out of vocabulary.
+        train: The training shards.
+        heldout: The shards to measure perplexity on, possibly none.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         facts = self._read_facts()
         self.job: dict[str, Any] = facts["job"]
-        self.settings = PrepareSettings.from_dict(self.job["settings"])
+        self.settings = settings_from_dict(PrepareSettings, self.job["settings"], str(self.path))
         self.report: dict[str, Any] = facts["report"]
         self.fingerprint: str = facts["fingerprint"]
         self.num_types: int = facts["num_types"]
@@ -72,32 +73,33 @@ class PreparedCorpus:
 
     @property
     def tokenizer(self) -> TokenizerSpec:
-        """The tokenizer, for the model to record."""
+        """The tokenizer that the text was tokenised with."""
         return self.settings.tokenizer
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary: `<S>`, `</S>`, `<UNK>`, then words by falling frequency, or the given one."""
+        """The vocabulary: the given one, or `<S>`, `</S>`, `<UNK>` and then words by falling frequency."""
         vocabulary = Vocabulary.load(self.path / VOCABULARY)
         expected = self.report["vocabulary_size"]
         if len(vocabulary) != expected:
             raise DataError(
                 f"{self.path / VOCABULARY} has {len(vocabulary)} words, expected {expected}; "
-                "prepare the corpus again"
+                "prepare the text again"
             )
         return vocabulary
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How often each row of the vocabulary occurs in the training part, (V,).
+        """How often each row of the vocabulary occurs in the training text, (V,).
 
-        That of `<UNK>` is the number of tokens out of vocabulary, of `<S>` and `</S>` that of sentences.
+        The count of `<UNK>` is the number of tokens out of vocabulary; that of `<S>` and of `</S>` is the
+        number of sentences.
         """
         counts: npt.NDArray[np.int64] = np.load(self.path / COUNTS)
         return counts
 
     def spellings(self, ids: npt.NDArray[np.integer[Any]]) -> list[str]:
-        """Return the spellings of types, given their ids."""
+        """Return the spellings of type ids."""
         ids = np.asarray(ids)
         starts, ends = self._starts[ids].tolist(), self._starts[ids + 1].tolist()
         text = self._text
@@ -116,15 +118,15 @@ class PreparedCorpus:
         file = self.path / FACTS
         if not file.exists():
             if part_folder(self.path).exists():
-                state = "its preparation was interrupted; run the same elmokit prepare again to go on"
+                state = "its preparation was interrupted; run the same again to resume"
             else:
-                state = f"it has no {FACTS}; make one: elmokit prepare TEXT --language en --out {self.path}"
-            raise DataError(f"{self.path} is no prepared corpus: {state}")
+                state = f"it has no {FACTS}; prepare the text first"
+            raise DataError(f"{self.path} is not a prepared corpus: {state}")
         try:
             facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
             version = facts["format_version"]
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{file} is damaged ({error}); prepare the corpus again") from error
+            raise DataError(f"{file} is damaged ({error}); prepare the text again") from error
         if version != FORMAT_VERSION:
             raise DataError(
                 f"{self.path} has format version {version}, expected {FORMAT_VERSION}; "

@@ -1,4 +1,4 @@
-"""Which sentences are kept, and which of them are held out; decided when all chunks are there."""
+"""Choose the sentences that are kept and those that are held out, once all chunks are there."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,22 +11,22 @@ from elmokit.corpus.corpus_settings import PrepareSettings
 
 Mask = npt.NDArray[np.bool_]
 
-_HELDOUT_TOKENS = 100_000  # enough to measure a perplexity to about one percent
-_WORTH_HOLDING_OUT = 10  # documents; of fewer none can be spared
+_HELDOUT_TOKENS = 100_000  # enough to measure perplexity to about one percent
+_WORTH_HOLDING_OUT = 10  # documents; with fewer, all are needed for training
 _HASHES_AT_ONCE = 8_000_000
 
 
 class Selection:
-    """The sentences of each chunk that go to the training part and to the held-out part.
+    """The sentences of each chunk that belong to the training part and to the held-out part.
 
     Every n-th document is held out, which needs no memory and no random numbers.
 
     Args:
         chunks: All chunks.
-        settings: Of the preparation.
+        settings: The settings of the preparation.
 
     Attributes:
-        num_duplicates: Sentences that are dropped because they stood before.
+        num_duplicates: The number of sentences dropped as duplicates.
     """
 
     def __init__(self, chunks: Sequence[Chunk], settings: PrepareSettings) -> None:
@@ -46,7 +46,7 @@ class Selection:
                 self._period = min(self._period, documents)
 
     def masks(self, number: int) -> tuple[Mask, Mask]:
-        """Return which sentences of a chunk are trained on, and which are held out."""
+        """Return which sentences of a chunk are training text, and which are held out."""
         chunk = self._chunks[number]
         kept = self._kept(number)
         if chunk.facts["heldout"]:
@@ -54,7 +54,7 @@ class Selection:
         if not self._period:
             return kept, np.zeros_like(kept)
         documents = self._first_document[number] + np.arange(chunk.facts["documents"])
-        # Not the first document: so even of few something is left to train on.
+        # Starting from the middle leaves something to train on even if there are few documents.
         heldout = np.repeat(documents % self._period == self._period // 2, chunk.array("documents"))
         return kept & ~heldout, kept & heldout
 
@@ -67,14 +67,14 @@ class Selection:
 
 
 def _running(sizes: Sequence[int]) -> list[int]:
-    """Where each of consecutive ranges starts."""
+    """Return where each of consecutive ranges starts."""
     return [0, *np.cumsum(sizes).tolist()][:-1]
 
 
 def _first_occurrences(chunks: Sequence[Chunk], num_sentences: int) -> Mask:
-    """Find the sentences that did not stand before; those of given held-out text are let be.
+    """Find the sentences that are no duplicates; those of given held-out text are not compared.
 
-    The hashes are looked at by ranges of their values, one range after another, so that memory is bounded.
+    The hashes are compared one range of values after another, so that memory is bounded.
     """
     unique = np.ones(num_sentences, dtype=bool)
     passes = max(1, -(-num_sentences // _HASHES_AT_ONCE))

@@ -12,13 +12,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import open_flushed
 from elmokit.errors import DataError
 
-BEGIN, END = 0, 1  # ids of `<S>` and `</S>`
+BEGIN, END = 0, 1  # the ids of `<S>` and `</S>`
 SHARD_TOKENS = 4_000_000
 _ENDINGS = (".tokens", ".starts", ".documents")
-# A mapped file holds a file handle, of which a process has about a thousand.
+# A memory-mapped file holds a file handle, of which a process has about a thousand.
 _MOST_SHARDS = 64
 
 
@@ -64,11 +63,11 @@ class Shard:
 
 
 def check_size(path: Path, size: int) -> None:
-    """Raise a DataError unless a file of the prepared corpus is there with all its bytes."""
+    """Raise a DataError unless a file of the prepared corpus exists with all its bytes."""
     found = path.stat().st_size if path.exists() else None
     if found != size:
         state = "is missing" if found is None else f"has {found:,} bytes, expected {size:,}"
-        raise DataError(f"{path} {state}; copy the prepared corpus again, or prepare it anew")
+        raise DataError(f"{path} {state}; copy the prepared corpus again, or prepare the text again")
 
 
 class ShardWriter:
@@ -141,7 +140,7 @@ class ShardWriter:
     def _begin(self) -> None:
         self._folder.mkdir(exist_ok=True)
         stem = shard_stem(self._folder, len(self.shards))
-        self._files = [self._stack.enter_context(open_flushed(stem.with_suffix(end))) for end in _ENDINGS]
+        self._files = [self._stack.enter_context(stem.with_suffix(end).open("wb")) for end in _ENDINGS]
 
     def _write(self, *arrays: npt.NDArray[Any]) -> None:
         for file, array, kind in zip(self._files, arrays, ("<i4", "<i8", "<i8"), strict=True):

@@ -1,4 +1,4 @@
-"""Files to documents, documents to blocks of text.
+"""Read files as documents, and documents as blocks of text.
 
 Where a document starts:
 
@@ -12,15 +12,17 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import group_until
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.errors import DataError, MissingExtra
 from elmokit.text import read_lines
 
-BLOCK_CHARACTERS = 4_000_000  # about 700,000 words: seconds of work, and tens of megabytes
-# A text without blank lines is cut at this length, so that part of it can be held out and memory is bounded.
+BLOCK_CHARACTERS = 4_000_000  # about 700,000 words: seconds of work, tens of megabytes
+# Limits memory for a text without blank lines, and lets part of it be held out.
 DOCUMENT_CHARACTERS = 100_000
 COMPRESSED = (".gz", ".xz", ".zst")
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -28,34 +30,34 @@ _DIGESTED_BYTES = 1 << 16
 
 
 def find_files(sources: Iterable[str | Path]) -> list[Path]:
-    """Find the files that paths and globs name: globs sorted, a file named twice only once.
+    """Return the files of paths and globs; the matches of a glob are sorted, and no file occurs twice.
 
     Raises:
-        DataError: A glob matches nothing, a path does not exist or is a folder.
+        DataError: A glob matches nothing, or a path does not exist or is a folder.
     """
     files: dict[Path, None] = {}
     for source in sources:
         path = Path(source)
-        # A name may hold brackets, so what exists is taken by its name.
+        # The name of an existing file may have brackets, and is not a glob then.
         found = [path] if path.exists() else sorted(_matches(str(source)))
         if path.is_dir():
             raise DataError(f"{source} is a folder; name the files in it, e.g. '{path / '*.txt'}'")
         found = [file for file in found if file.is_file()]
         if not found:
-            raise DataError(f"{source}: no file of this name, and none that matches it; check the path")
+            raise DataError(f"{source}: no file has this name or matches it; check the path")
         files |= dict.fromkeys(found)
     return list(files)
 
 
 def _matches(pattern: str) -> Iterator[Path]:
-    # Path.glob takes no absolute pattern.
+    # Path.glob refuses absolute patterns.
     return map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Tell a file from another: its size and a digest of its first and last 64 KB.
+    """Return the path and size of a file and a digest of its first and last 64 KB.
 
-    The digest makes no use of the whole file, which may be large, nor of times, which copying changes.
+    The whole file may be too large to read, and its times change when it is copied.
 
     Raises:
         DataError: The file cannot be read.
@@ -72,10 +74,10 @@ def describe_file(path: Path) -> dict[str, Any]:
 
 
 def read_documents(path: Path, settings: PrepareSettings) -> Iterator[str]:
-    """Read the documents of a file, one after another.
+    """Read the documents of a file.
 
     Raises:
-        DataError: The file is not what its name says, or a record has no text.
+        DataError: The file does not have the format that its name says, or a record has no text.
         MissingExtra: The file needs a library that is not installed.
     """
     endings = [ending for ending in path.suffixes if ending not in COMPRESSED][-1:]
@@ -87,39 +89,20 @@ def read_documents(path: Path, settings: PrepareSettings) -> Iterator[str]:
 
 
 def is_plain_text(path: Path) -> bool:
-    """Tell whether the size of a file is that of its text."""
+    """Return whether the size of a file is the size of its text."""
     return path.suffix not in (*COMPRESSED, *_JSON_LINES, ".parquet")
 
 
 def blocks(files: Sequence[Path], settings: PrepareSettings) -> Iterator[list[str]]:
-    """Gather the documents of all files into blocks of about the same size; never an empty one."""
-    block: list[str] = []
-    size = 0
-    for file in files:
-        for document in read_documents(file, settings):
-            block.append(document)
-            size += len(document)
-            if size >= BLOCK_CHARACTERS:
-                yield block
-                block, size = [], 0
-    if block:
-        yield block
+    """Group the documents of all files into blocks of about the same size."""
+    documents = chain.from_iterable(read_documents(file, settings) for file in files)
+    return group_until(documents, len, BLOCK_CHARACTERS)
 
 
 def _text_documents(path: Path) -> Iterator[str]:
-    lines: list[str] = []
-    size = 0
-    for line in read_lines(path):
-        if line and not line.isspace():
-            lines.append(line)
-            size += len(line)
-            if size < DOCUMENT_CHARACTERS:
-                continue
-        if lines:
-            yield "\n".join(lines)
-            lines, size = [], 0
-    if lines:
-        yield "\n".join(lines)
+    for is_text, lines in groupby(read_lines(path), key=lambda line: bool(line.strip())):
+        if is_text:
+            yield from map("\n".join, group_until(lines, len, DOCUMENT_CHARACTERS))
 
 
 def _json_documents(path: Path, field: str) -> Iterator[str]:
@@ -130,13 +113,13 @@ def _json_documents(path: Path, field: str) -> Iterator[str]:
             record = json.loads(line)
         except ValueError as error:
             raise DataError(
-                f"{path}, line {number}: {line[:40]!r} is not JSON ({error}); expected one object a line"
+                f"{path}, line {number}: {line[:40]!r} is not JSON ({error}); expected one object per line"
             ) from error
         if not isinstance(record, dict) or field not in record:
             found = f"the fields {', '.join(record)}" if isinstance(record, dict) else f"{line[:40]!r}"
             raise DataError(
                 f"{path}, line {number}: found {found}, expected an object with the field {field!r}; "
-                "name the field that holds the text by json_field (--json-field)"
+                "name the field that holds the text with json_field"
             )
         yield _text_of(record[field], f"{path}, line {number}, field {field!r}")
 
@@ -152,7 +135,7 @@ def _parquet_documents(path: Path, column: str) -> Iterator[str]:
             if column not in file.schema_arrow.names:
                 raise DataError(
                     f"{path} has the columns {', '.join(file.schema_arrow.names)}, expected {column!r}; "
-                    "name the column that holds the text by parquet_column (--parquet-column)"
+                    "name the column that holds the text with parquet_column"
                 )
             for batch in file.iter_batches(batch_size=256, columns=[column]):
                 for value in batch.column(0).to_pylist():
@@ -162,7 +145,7 @@ def _parquet_documents(path: Path, column: str) -> Iterator[str]:
 
 
 def _text_of(value: object, where: str) -> str:
-    """Return the text of a record; null is none, which is counted later."""
+    """Return the text of a record; null is read as an empty text, which is counted later."""
     if value is None:
         return ""
     if not isinstance(value, str):

@@ -1,8 +1,8 @@
-"""The types of all chunks merged into one table: an id for every spelling, the vocabulary's first.
+"""Merge the types of all chunks into one table with an id for every spelling, the vocabulary first.
 
-Types are merged bucket by bucket, so that memory holds the spellings of a few buckets and not of the corpus.
-Each type first gets a *place*, in the order in which the merge meets it. When all are counted the vocabulary
-is known; the other types then follow it in the order of their places.
+Types are merged bucket by bucket, so that only the spellings of a few buckets are in memory. Each type first
+gets a *place*, its position in the order of merging. When all types are counted, the vocabulary is known; its
+ids come first, and the other types follow in the order of their places.
 """
 
 from collections import defaultdict
@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import open_flushed
 from elmokit.corpus.chunks import NUM_BUCKETS, Chunk
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.selection import Selection
@@ -21,28 +20,28 @@ from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
 
 Integers = npt.NDArray[np.int64]
 
-ENTRIES_AT_ONCE = 1_000_000  # types of chunks; some 300 MB if all are distinct
+ENTRIES_AT_ONCE = 1_000_000  # types of all chunks; about 300 MB if all are distinct
 _UNKNOWN = SPECIAL_TOKENS.index(UNKNOWN_TOKEN)
 _UNKNOWN_SPELLING = UNKNOWN_TOKEN.encode()
 _MOST_TYPES = 2**31 - 1  # ids are int32
 
 
 class TypeTable:
-    """Merges the types of chunks.
+    """The merged types of all chunks.
 
     Args:
         chunks: All chunks.
         selection: Which of their sentences count.
-        settings: Of the preparation.
-        given: The vocabulary to take as it is, if there is one.
-        folder: An empty folder for what does not fit in memory.
-        advance: Called for each chunk and for each group of buckets that is done.
+        settings: The settings of the preparation.
+        given: A vocabulary to use as it is, or None.
+        folder: An empty folder for temporary files.
+        advance: Called for each chunk and each group of buckets that is done.
 
     Attributes:
-        tokens: The spellings of the vocabulary.
-        counts: How often each of the vocabulary's rows occurs in the training part, (V,).
-        num_types: All types, rows of the vocabulary that do not occur too.
-        num_seen: Distinct spellings in the text.
+        tokens: The tokens of the vocabulary.
+        counts: How often each row of the vocabulary occurs in the training part, (V,).
+        num_types: The number of types, including rows of the vocabulary that do not occur.
+        num_seen: The number of distinct spellings in the text.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class TypeTable:
             sentences, tokens = sentences + sentences_in, tokens + tokens_in
             advance()
         self.num_seen = 0
-        with open_flushed(folder / "spellings") as file:
+        with (folder / "spellings").open("wb") as file:
             for first, last in _groups(chunks):
                 file.write(self._merge_group(chunks, first, last, choose))
                 advance()
@@ -74,9 +73,9 @@ class TypeTable:
         self.counts[: _UNKNOWN + 1] = [sentences, sentences, tokens - self.counts[_UNKNOWN + 1 :].sum()]
 
     def ids(self, number: int) -> npt.NDArray[np.int32]:
-        """Return the ids of a chunk's own types."""
+        """Return the corpus ids of the types of a chunk."""
         places = np.fromfile(self._folder / f"{number}.places", dtype=np.int32)
-        before = np.searchsorted(self._places, places)  # types of the vocabulary with a smaller place
+        before = np.searchsorted(self._places, places)  # types of the vocabulary at smaller places
         ids = places - before + len(self.tokens)
         if len(self._places):
             nearest = np.minimum(before, len(self._places) - 1)
@@ -85,9 +84,9 @@ class TypeTable:
         return ids.astype(np.int32)
 
     def write(self, spellings: Path, starts: Path) -> None:
-        """Write the spellings of all types one after another, and where each starts."""
+        """Write the spellings of all types, one after another, and where each starts."""
         position = 0
-        with open_flushed(spellings) as text_file, open_flushed(starts) as starts_file:
+        with spellings.open("wb") as text_file, starts.open("wb") as starts_file:
             for group in self._spellings():
                 text_file.write(b"".join(group))
                 ends = position + np.cumsum([len(spelling) for spelling in group], dtype=np.int64)
@@ -96,7 +95,7 @@ class TypeTable:
             starts_file.write(np.array([position], dtype="<i8").tobytes())
 
     def _spellings(self) -> Iterator[list[bytes]]:
-        """The spellings by id, some at a time and never none."""
+        """Yield the spellings in the order of their ids, in groups that are not empty."""
         yield [token.encode() for token in self.tokens]
         first = 0
         with (self._folder / "spellings").open("rb") as file:
@@ -110,7 +109,7 @@ class TypeTable:
                 first += len(group)
 
     def _count(self, number: int, chunk: Chunk, selection: Selection) -> tuple[int, int]:
-        """Count a chunk's types in the training part; return how many sentences and tokens that has."""
+        """Count the types of a chunk in the training part; return its numbers of sentences and tokens."""
         train, _ = selection.masks(number)
         tokens = chunk.array("tokens")[np.repeat(train, chunk.array("lengths"))]
         counts = np.bincount(tokens, minlength=chunk.type_starts[-1]).astype(np.int32)
@@ -121,7 +120,7 @@ class TypeTable:
     def _merge_group(
         self, chunks: Sequence[Chunk], first: int, last: int, choose: "_Frequent | _Given"
     ) -> bytes:
-        """Merge the types of some buckets and have the vocabulary consider them; return their spellings."""
+        """Merge the types of some buckets and offer them to the vocabulary; return their spellings."""
         spellings, counts = self._merge(chunks, first, last)
         choose.add(spellings, counts, self.num_seen)
         self.num_seen += len(spellings)
@@ -139,7 +138,7 @@ class TypeTable:
             numbers = np.fromiter(map(merged.__getitem__, chunk.spellings(first, last)), np.int32, size)
             if self.num_seen + len(merged) > _MOST_TYPES:
                 raise DataError(
-                    f"the text has more than {_MOST_TYPES:,} distinct tokens, so it is hardly a language; "
+                    f"the text has more than {_MOST_TYPES:,} distinct tokens, which no language has; "
                     "check the tokenizer and the files"
                 )
             with (self._folder / f"{number}.counts").open("rb") as file:
@@ -147,7 +146,7 @@ class TypeTable:
                 counts[numbers] += np.fromfile(file, np.int32, size)
             with (self._folder / f"{number}.places").open("ab") as file:
                 file.write((numbers + np.int32(self.num_seen)).tobytes())
-        merged.default_factory = None  # which holds `merged` itself, so that it would outlive this call
+        merged.default_factory = None  # break the reference cycle, or the memory is freed late
         return list(merged), counts[: len(merged)]
 
 
@@ -156,7 +155,7 @@ def _size(chunk: Chunk, first: int, last: int) -> int:
 
 
 def _groups(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
-    """Ranges of buckets with not too many types each."""
+    """Yield ranges of buckets with at most `ENTRIES_AT_ONCE` types each, or of one bucket."""
     sizes = np.zeros(NUM_BUCKETS, dtype=np.int64)
     for chunk in chunks:
         sizes += np.diff(chunk.type_starts)
@@ -172,18 +171,18 @@ def _groups(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
 
 
 class _Frequent:
-    """The vocabulary of the most frequent types: by falling frequency, then by spelling."""
+    """The vocabulary of the most frequent types, sorted by falling frequency, then by spelling."""
 
     def __init__(self, settings: PrepareSettings) -> None:
         self._min_count = settings.min_count
         self._size = settings.max_vocabulary - len(SPECIAL_TOKENS)
         self._best: list[tuple[int, bytes, int]] = []
-        self._unknown_place: list[int] = []  # that of `<UNK>`, if the text itself has it
+        self._unknown_place: list[int] = []  # the place of `<UNK>`, if it occurs in the text
 
     def add(self, spellings: Sequence[bytes], counts: Integers, first_place: int) -> None:
         """Consider types whose places start at `first_place`."""
         numbers = np.flatnonzero(counts >= self._min_count)
-        if len(numbers) > self._size + 1:  # one more, for `<UNK>` may be among them
+        if len(numbers) > self._size + 1:  # one more, since `<UNK>` may be among them
             least = np.partition(counts[numbers], -self._size - 1)[-self._size - 1]
             numbers = numbers[counts[numbers] >= least]
         self._best += [(-int(counts[n]), spellings[n], first_place + n) for n in numbers.tolist()]
@@ -202,7 +201,7 @@ class _Frequent:
 
 
 class _Given:
-    """A vocabulary that is taken as it is."""
+    """A given vocabulary, used as it is."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokens = vocabulary.tokens
