@@ -15,7 +15,6 @@ from elmokit.base import (
     flush_to_disk,
     fresh_folder,
     move_files,
-    open_flushed,
     plain_reason,
     remove_drafts,
     temporary_folder,
@@ -160,15 +159,6 @@ def test_contents(tmp_path):
     assert json.loads((tmp_path / "c").read_text("utf-8")) == {"word": "né"}
 
 
-def test_an_open_file_is_flushed(tmp_path, monkeypatch):
-    flushed = []
-    monkeypatch.setattr(os, "fsync", flushed.append)
-    with open_flushed(tmp_path / "a") as file:
-        file.write(b"a")
-        assert not flushed
-    assert len(flushed) == 1
-
-
 def test_windows_cannot_flush_a_folder(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(os, "fsync", flushed.append)
@@ -202,6 +192,15 @@ def test_drafts_of_folders_are_removed_too(tmp_path):
     (tmp_path / "kept.draft").touch()
     remove_drafts(tmp_path)
     assert names(tmp_path) == ["kept.draft"]
+
+
+def test_only_the_drafts_of_one_name_are_removed(tmp_path):
+    for name in (".[a].12345678.draft", ".a.12345678.draft", ".a.b.12345678.draft"):
+        (tmp_path / name).touch()
+    remove_drafts(tmp_path, "[a]")
+    assert names(tmp_path) == [".a.12345678.draft", ".a.b.12345678.draft"]
+    remove_drafts(tmp_path, "a")
+    assert names(tmp_path) == [".a.b.12345678.draft"]
 
 
 def test_a_temporary_folder_is_removed():

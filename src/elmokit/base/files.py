@@ -127,7 +127,8 @@ def move_files(source: Path, target: Path) -> None:
 
 def remove_drafts(folder: Path, name: str | None = None) -> None:
     """Delete drafts that a killed process has left in a folder: all, or those of one name."""
-    for draft in folder.glob(f".{'*' if name is None else glob.escape(name)}.*.draft"):
+    pattern = ".*.draft" if name is None else f".{glob.escape(name)}.{'?' * 8}.draft"
+    for draft in folder.glob(pattern):
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
