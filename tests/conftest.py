@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 torch.set_num_threads(1)  # tiny matrices gain nothing from threads, and pytest runs one worker per core
+
+# A process that was started in the background may ignore Ctrl-C, and its children then do, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: how long an example takes says nothing about right or wrong. Derandomised: a run that failed
 # elsewhere fails here too.
