@@ -36,8 +36,8 @@ docs: .venv/docs-ready
 # Wheel and sdist, and a smoke test of the wheel in an empty environment outside the repository.
 dist: .venv/ready
 	rm -rf dist
-	$(BIN)/pip install --quiet --constraint constraints.txt build
-	$(BIN)/python -m build --quiet
+	$(BIN)/pip install --quiet --constraint constraints.txt build hatchling
+	$(BIN)/python -m build --no-isolation
 	$(BIN)/python tests/smoke.py dist
 
 # flair asks for an older transformers than the rest of the tests: it has an environment of its own.

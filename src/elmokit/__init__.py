@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from elmokit.text import TokenizerSpec, default_spec
     from elmokit.vectors import StoredSentence, VectorFile, read_vectors
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 __all__ = [
     "ConfigError",
     "DataError",
