@@ -44,7 +44,7 @@ def main() -> None:
         run("python", "-c", SCRIPT)
         (Path(folder) / "text.txt").write_text("The bank raised its rates.\n", encoding="utf-8")
         run("elmokit", "embed", "text.txt", "-o", "vectors.h5")
-        run("elmokit", "info", "en")
+        run("elmokit", "--version")
         assert (Path(folder) / "vectors.h5").stat().st_size > 0
 
 
