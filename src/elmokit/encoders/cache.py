@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elmokit.base import draft_file
 from elmokit.encoders.base import Encoder, Sentences
 
 _SEGMENT = 1024  # sentences: what an interruption can lose
@@ -75,11 +76,11 @@ class CachedEncoder:
             [(key, end - layers.shape[1], end) for key, end, layers in zip(keys, ends, vectors, strict=True)],
             dtype=_KEY,
         )
-        name, aside = uuid.uuid4().hex, self._folder / f".{uuid.uuid4().hex}.npy"
-        np.save(aside, torch.cat(vectors, dim=1).transpose(0, 1).contiguous().numpy())  # (tokens, L, D)
-        aside.rename(self._folder / f"{name}.npy")
-        np.save(aside, index)
-        aside.rename(self._folder / f"{name}.keys.npy")
+        data = torch.cat(vectors, dim=1).transpose(0, 1).contiguous().numpy()  # (tokens, L, D)
+        name = uuid.uuid4().hex
+        for ending, array in ((".npy", data), (".keys.npy", index)):  # the keys last: they make it valid
+            with draft_file(self._folder / f"{name}{ending}") as draft, draft.open("wb") as file:
+                np.save(file, array)
         self._read_segment(self._folder / f"{name}.keys.npy")
 
     def _read_segment(self, path: Path) -> None:

@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
+from elmokit.base import temporary_folder
 from elmokit.errors import ModelFileError
 
 _MAX_RATIO = 50  # weights hardly compress, text about fourfold
@@ -36,14 +36,14 @@ def unpacked(path: Path) -> Iterator[Path]:
         ModelFileError: it is damaged, would unpack to far more than its size, or has paths that lead outside.
     """
     try:
-        with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="elmokit-") as folder:
+        with zipfile.ZipFile(path) as archive, temporary_folder() as folder:
             # Compressed files inside could unpack to any size; a model's zip does not need them.
             packed = ("/", ".gz", ".xz", ".zst")
             members = [info for info in archive.infolist() if not info.filename.lower().endswith(packed)]
             _check(path, members)
             for info in members:
-                _extract(path, archive, info, Path(folder))
-            yield Path(folder)
+                _extract(path, archive, info, folder)
+            yield folder
     except _DAMAGE as error:
         raise ModelFileError(f"{path}: the zip archive is damaged ({error}); get it again") from error
 
