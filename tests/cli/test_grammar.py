@@ -1,5 +1,8 @@
 """Every command keeps to the grammar of docs/guides/command-line.md."""
 
+import ast
+import importlib
+import inspect
 import json
 import re
 from pathlib import Path
@@ -236,3 +239,15 @@ def test_shell_completion(run, shell):
     done = run(env={"_ELMOKIT_COMPLETE": f"{shell}_source"}, prog_name="elmokit")
     assert done.exit_code == 0
     assert "_ELMOKIT_COMPLETE" in done.stdout
+
+
+@every_command
+def test_a_command_is_short(command):
+    """It parses, calls one public function and prints: logic belongs in the library."""
+    module = importlib.import_module(f"elmokit.cli.{command.name}")
+    (body,) = (
+        node
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.FunctionDef) and node.name == command.name
+    )
+    assert body.end_lineno - body.lineno < 40

@@ -126,6 +126,16 @@ def test_fill(run, model):
     assert gaps[0][0]["word"] in shown
 
 
+def test_fill_each_line_of_a_file(run, model, tmp_path):
+    path = tmp_path / "gaps.txt"
+    path.write_text("the [MASK]\n\n[MASK] sat\n")
+    shown = run("fill", path, "--model", model, "--tokens")
+    assert shown.exit_code == 0, shown.stderr
+    assert "[MASK] 1 of [MASK] sat" in shown.stdout
+    lines = run("fill", path, "--model", model, "--tokens", "--json").stdout.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == [["the", "[MASK]"], ["[MASK]", "sat"]]
+
+
 def test_generate(run, model):
     arguments = ("generate", "the cat", "--model", model, "--tokens", "--max-tokens", "5", "-n", "3")
     shown = run(*arguments, "--seed", "7").stdout

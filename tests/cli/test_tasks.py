@@ -58,6 +58,15 @@ def test_train(trained):
     assert {"config.json", "scores.json", "errors.tsv"} <= {path.name for path in out.iterdir()}
 
 
+def test_train_and_predict_for_machines_and_people(run, trained, data, tmp_path):
+    arguments = ("train", "tagger", data, "--encoder", "chars", "-o", tmp_path / "ner", "--epochs", "1")
+    found = json.loads(run(*arguments, "--seed", "0", "--json").stdout)
+    assert set(found) == {"scores", "history", "tokens", "seconds"}
+    assert "f1" in found["scores"]["values"]
+    shown = run("predict", "-m", trained[0], "-t", "Ada saw New York", "-t", "Alan left")
+    assert shown.stdout == "[PER Ada] saw [LOC New York]\n[PER Alan] left\n"
+
+
 def test_predict_streams_lines_of_json(run, trained):
     out, _ = trained
     shown = run("predict", "-m", out, "--json", input="Ada saw New York\n\nAlan left\n")

@@ -35,7 +35,4 @@ def compare(
     results = compare_encoders(
         task, data, specs, settings=task_settings(task, changes), notice=notice, **settings
     )
-    for result in results if as_json else ():
-        print_json(result)
-    if not as_json:
-        click.echo(comparison_text(results))
+    print_json(*results) if as_json else click.echo(comparison_text(results))

@@ -24,6 +24,8 @@ def fill(
 
     language_model = LanguageModel.load(**model)
     for text in options.read_input(source, tokens=tokens, split=split, language=language_model.language):
+        if not text:
+            continue
         gaps = language_model.fill(text, top=top)
         if as_json:
             print_json({"text": text, "gaps": [[word.to_dict() for word in gap] for gap in gaps]})
@@ -33,7 +35,7 @@ def fill(
                 ("word", "probability", "from the left", "from the right"),
                 [(word.word, *_shown(word.probability, word.forward, word.backward)) for word in gap],
                 numbers=3,
-                title=f"[MASK] {number}" if len(gaps) > 1 else None,
+                title=f"[MASK] {number} of {' '.join(text) if tokens else text}",
             )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @options.text_input
 @click.option("--query", help="A sentence that has WORD.  [default: the first one of INPUT]")
 @options.count_option("-k", default=10, description="How many uses to print.")
-@click.option("--layer", type=int, default=-1, help="Which layer to compare, from 0.  [default: the top one]")
+@click.option("--layer", type=int, default=-1, show_default="the top one", help="Layer to compare, from 0.")
 @click.option("--any", "any_word", is_flag=True, help="Compare with all words, not only with WORD.")
 @options.model_options
 @options.json_option

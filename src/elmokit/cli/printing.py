@@ -15,13 +15,14 @@ _VALUE = r"""'[^']*'|"[^"]*"|[\w.+:/-]*\w"""
 _ARGUMENT = re.compile(rf"""(?<![\w./'"-])(?:([a-z]\w*)=({_VALUE})|([a-z]+_\w+))""")
 
 
-def print_json(value: Any) -> None:
-    """Print one line of JSON with the fields of the Python object."""
-    if hasattr(value, "to_dict"):
-        value = value.to_dict()
-    elif is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    click.echo(json.dumps(value, ensure_ascii=False))
+def print_json(*values: Any) -> None:
+    """Print each value as one line of JSON, with the fields of the Python object."""
+    for value in values:
+        if hasattr(value, "to_dict"):
+            value = value.to_dict()
+        elif is_dataclass(value) and not isinstance(value, type):
+            value = asdict(value)
+        click.echo(json.dumps(value, ensure_ascii=False))
 
 
 def print_table(
