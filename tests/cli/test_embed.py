@@ -158,3 +158,9 @@ def test_killed_and_resumed_is_the_same_file(run, model, text, tmp_path, functio
             len(LINES)
         ):  # a resumed run has other batches, and so, to the last bit, other sums
             np.testing.assert_allclose(one[str(number)][...], other[str(number)][...], atol=1e-6)
+
+
+def test_an_option_without_effect_is_refused(run, model, text, tmp_path):
+    refused = run("embed", text, "-o", tmp_path / "v.h5", "--model", model, "--pooling", "max")
+    assert refused.exit_code == 1
+    assert "--pooling max makes sentence vectors, which only a .npy file holds" in refused.stderr

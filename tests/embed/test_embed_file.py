@@ -117,6 +117,7 @@ def test_sentence_vectors_of_a_layer(tmp_path, text, embedder):
         ("v.h5", {"tokens": True, "split": "en"}, "choose one of them"),
         ("v.txt", {}, "names no format"),
         ("v.npy", {"pooling": "min"}, "pooling must be one of"),
+        ("v.h5", {"pooling": "max"}, "pooling='max' makes sentence vectors, which only a .npy file holds"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path, text, embedder, name, settings, message):

@@ -83,3 +83,18 @@ def test_layer_that_is_not_there(text, embedder):
 def test_standard_input_is_read_once_only(embedder):
     with pytest.raises(ConfigError, match=r"cannot be read twice; .*query=TEXT"):
         nearest_uses(embedder, "-", "bank")
+
+
+def test_a_list_of_lines_tokens_and_running_text(embedder):
+    for settings in ({}, {"tokens": True}):
+        asked, (use,) = nearest_uses(embedder, ["my bank", "no", "a bank"], "bank", **settings)
+        assert (asked.line, use.line, use.text) == (1, 3, "a bank")
+    asked, (use,) = nearest_uses(embedder, ["My bank . A river . A bank"], "bank", split="en")
+    assert (asked.text, use.line, use.text) == ("My bank .", 3, "A bank")
+    asked, _ = nearest_uses(embedder, ["a bank"], "bank", query="my-own bank", tokens=True)
+    assert (asked.start, asked.end) == (7, 11)
+
+
+def test_running_text_needs_a_language(embedder):
+    with pytest.raises(ConfigError, match="split='en'"):
+        nearest_uses(embedder, ["My bank."], "bank", split=True)

@@ -190,7 +190,7 @@ def refuse_together(**given: bool) -> None:
 
 def stdin_is_terminal() -> bool:
     """Return whether standard input is a person at a keyboard, whom a command must not wait for."""
-    return sys.stdin.isatty()
+    return sys.stdin is None or sys.stdin.isatty()
 
 
 def _checked(source: str | None) -> str:

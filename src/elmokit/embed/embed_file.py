@@ -70,7 +70,7 @@ def embed_file(
     dtype: DType = "float32",
     tokens: bool = False,
     split: bool | str = False,
-    pooling: Pooling = "mean",
+    pooling: Pooling | None = None,
     workers: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -93,7 +93,7 @@ def embed_file(
         tokens: Whether lines are tokens separated by blanks; they are not tokenised again.
         split: Whether to split running text into sentences, which then take the place of lines. A language
             code chooses the rules; True means the language of the model's tokenizer.
-        pooling: How a sentence vector is made of token vectors (.npy only).
+        pooling: How a sentence vector is made of token vectors (.npy only); "mean" by default.
         workers: Number of processes with one thread each, which share the model's memory; the result does not
             depend on it. By default one process uses all threads.
         resume: Continue an interrupted run.
@@ -116,7 +116,9 @@ def embed_file(
     target = Path(target)
     began = time.monotonic()
     pooled = check_ending(target) == ".npy"
-    layers = layers or ("mix" if pooled else "all")
+    if pooling and not pooled:
+        raise ConfigError(f"pooling={pooling!r} makes sentence vectors, which only a .npy file holds")
+    layers, pooling = layers or ("mix" if pooled else "all"), pooling or "mean"
     choose, layout = _choice(embedder, layers, dtype, pooling if pooled else None)
     if workers is not None and (workers < 1 or embedder.stateful or embedder.device.type != "cpu"):
         raise ConfigError(f"workers={workers}: at least 1 is needed, with a stateless model on the CPU")
