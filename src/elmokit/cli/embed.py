@@ -12,9 +12,7 @@ from elmokit.cli.printing import print_json
 @options.text_input
 @options.out_option("File to write: .h5 or .hdf5, .npz, .parquet, .arrow; .npy for sentence vectors.")
 @options.choice_option("--layers", "all top average mix", "Layers to keep.  [default: all; mix for .npy]")
-@options.choice_option(
-    "--pooling", "mean max ends", "Tokens to sentence vector (.npy).  [default: mean]"
-)
+@options.choice_option("--pooling", "mean max ends", "Tokens to sentence vector (.npy).  [default: mean]")
 @options.choice_option("--dtype", "float32 float16", "Type of the stored numbers.", "float32")
 @options.model_options
 @options.choice_option(
