@@ -284,7 +284,7 @@ def replaced(name, old, new):
         (replaced("net.json", '"char_dim": 6', '"char_dim": 7'), "weights and net.json do not fit"),
         (replaced("net.json", '"filters"', '"filter"'), "net.json: 'filters' is missing"),
         (replaced("net.json", '"token_embedder"', '"embedder"'), "expected the sizes of encoder"),
-        (replaced("net.json", '"word_dim": 4', '"word_dim": 0'), "has no place"),
+        (replaced("net.json", '"word_dim": 4', '"word_dim": 0'), "expected none"),
         (replaced("char.dic", "<bow>", "x"), "has no <bow>"),
         (replaced("word.dic", "<oov>", "x"), "the lexicon of 10 words has no <oov>"),
         (replaced("char.dic", "a\t0", "a\tzero"), "line 1 is 'a\\\\tzero', expected symbol"),

@@ -76,8 +76,8 @@ def test_hdf5_has_no_place_for_it_and_says_so(adaptive, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("cutoffs", "message"),
     [
-        (None, "cluster_bias is [2], config.json asks for none"),
-        ("4", "cluster_bias is [2], config.json asks for [1]"),
+        (None, "cluster_bias is [2], expected none"),
+        ("4", "cluster_bias is [2], expected [1]"),
         ("4,x", "is not a softmax (invalid literal for int"),
         ("7,4", "the cutoffs of the softmax are [7, 4]; expected rising numbers"),
     ],

@@ -1,7 +1,7 @@
-"""Weights in bilm-tf's HDF5 layout: what AllenNLP, bilm-tf and simple_elmo read.
+"""Weights in bilm-tf's HDF5 layout, which AllenNLP, bilm-tf and simple_elmo read.
 
-The layout stands in one table (`bilm_layout`), which reading and writing share. Nothing is read before every
-name, shape and stored size has been compared with the options: a file that lies about its size costs nothing.
+Nothing is read before every name, shape and stored size has been checked against the options, so a file with
+false sizes cannot allocate memory.
 """
 
 import os
@@ -17,44 +17,41 @@ import torch
 from torch import Tensor
 
 from elmokit.errors import ModelFileError
-from elmokit.formats.bilm_layout import Names, config_of, entries, find_names
+from elmokit.formats.bilm_layout import Names, entries, find_names, table_for
 from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.inspect import describe_file
-from elmokit.formats.layout import Entry, in_short, make_model, misfits
+from elmokit.formats.layout import Entry, make_model
 from elmokit.model import BiLM, Softmax
 
 _MAX_DATASETS = 10_000
 _OVERHEAD = 1024 * 1024  # more than names, groups and headers take
-_MAX_COMPRESSION = 20  # trained weights hardly compress; a dataset that unpacks to more than this is not one
+_MAX_COMPRESSION = 20  # trained weights hardly compress
 
 _CELL = ("W_0", "B", "W_P_0")
 _MANY_CELLS = Names("", "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell", *_CELL)
 _ONE_CELL = Names("", "RNN_{direction}/RNN/LSTMCell", *_CELL)  # bilm-tf's dumper, for a model with one layer
 _CONVENTIONS = (_MANY_CELLS, _ONE_CELL)
-
-
-# What h5py raises for a damaged file, by where the damage is. No error of our own is among them.
+# What h5py raises for a damaged file.
 _DAMAGE = (OSError, RuntimeError, KeyError, TypeError, ValueError)
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    """The file opened for reading; whatever HDF5 says against it becomes a ModelFileError."""
+    """Open a file for reading, and turn errors of HDF5 into a ModelFileError."""
     try:
         with h5py.File(path, "r") as file:
             yield file
     except _DAMAGE as error:
-        what = describe_file(path)
         raise ModelFileError(
-            f"{path}: cannot be read as HDF5 weights: it is {what} ({error}); "
+            f"{path}: cannot be read as HDF5 weights: it is {describe_file(path)} ({error}); "
             "if it was downloaded or copied, do that again and compare the sizes"
         ) from error
 
 
 def dataset_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every dataset; links that lead out of the file are not followed.
+    """Return the name and shape of every dataset; links to other files are not followed.
 
-    A file of very many datasets is no model but the result of one: what is beyond the limit is left out.
+    Only the first ten thousand are listed: a file with more holds the results of a model.
     """
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -69,38 +66,23 @@ def dataset_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def holds_weights(shapes: dict[str, tuple[int, ...]]) -> bool:
-    """Whether datasets of these names are those of a biLM."""
+    """Return whether these datasets are those of a biLM."""
     return find_names(_CONVENTIONS, shapes) is not None
 
 
 def holds_softmax(shapes: dict[str, tuple[int, ...]]) -> bool:
-    """Whether datasets of these names are a softmax."""
+    """Return whether these datasets include a softmax."""
     return "softmax/W" in shapes and "softmax/b" in shapes
 
 
 def read_weights(path: Path, options: dict[str, Any]) -> BiLM:
-    """Read a model whose sizes the options tell.
+    """Read a model with the sizes of the options.
 
     Raises:
         ModelFileError: the file is damaged, or does not fit the options.
-        ConfigError: the options cannot be.
+        ConfigError: the options are not valid.
     """
-    shapes = dataset_shapes(path)
-    names = find_names(_CONVENTIONS, shapes)
-    if names is None:
-        found = ", ".join(sorted(shapes)[:5]) or "nothing"
-        raise ModelFileError(
-            f"{path}: holds no biLM: expected a dataset {_MANY_CELLS.first_kernel!r}, found {found}; "
-            "pass the weights file (often *_weights.hdf5 or model.hdf5)"
-        )
-    config = config_of(options, shapes, names)
-    table = list(entries(config, names))
-    wrong = list(misfits(table, shapes, ours=lambda name: name.startswith(("RNN_", "CNN", "char_embed"))))
-    if wrong:
-        raise ModelFileError(
-            f"{path}: weights and options do not fit: {in_short(wrong)}; "
-            "pass the options file that came with these weights"
-        )
+    config, table = table_for(path, options, dataset_shapes(path), _CONVENTIONS)
     with _open(path) as file:
         for entry in table:
             _check_stored(path, file[entry.name])
@@ -112,9 +94,8 @@ def _check_stored(path: Path, dataset: Any) -> None:  # noqa: ANN401 (h5py has n
     least = dataset.nbytes if dataset.chunks is None else dataset.nbytes // _MAX_COMPRESSION - 4096
     if dataset.dtype.kind != "f" or dataset.external or stored < least:
         raise ModelFileError(
-            f"{path}: {dataset.name} declares {dataset.nbytes:,} bytes of {dataset.dtype}, "
-            f"the file stores {stored:,}; "
-            "the file is damaged or not a weights file: get it again"
+            f"{path}: {dataset.name} declares {dataset.nbytes:,} bytes of {dataset.dtype}, the file stores "
+            f"{stored:,}; it is damaged or not a weights file: get it again"
         )
 
 
@@ -125,7 +106,7 @@ def _read(file: Any, entry: Entry) -> Tensor:  # noqa: ANN401 (h5py has no types
 
 
 def write_weights(model: BiLM, path: Path) -> None:
-    """Write the model's weights; `read_weights` gives them back bit for bit."""
+    """Write the model's weights; `read_weights` returns them bit for bit."""
     if model.config.forget_bias != 1.0:
         raise ModelFileError(
             f"{path}: this layout adds 1 to the forget gate when it is read, but the model's forget_bias is "
@@ -140,19 +121,19 @@ def write_weights(model: BiLM, path: Path) -> None:
 
 
 def _reserve(path: Path, size: int) -> None:
-    """Ask for the space beforehand: HDF5 ends the process when the disk runs full under it."""
+    """Allocate the disk space first: HDF5 ends the process when a write fails."""
     if hasattr(os, "posix_fallocate"):
         with path.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, size + _OVERHEAD)
 
 
 def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile:
-    """The softmax that lies in this file, checked and not yet read."""
+    """Return the softmax in this file, checked but not read."""
     shape = shapes["softmax/W"]
     if len(shape) != 2 or shape[1] != dim or shapes["softmax/b"] != shape[:1]:
         raise ModelFileError(
             f"{path}: softmax/W is {list(shape)} and softmax/b {list(shapes['softmax/b'])}, "
-            f"expected [words, {dim}] and [words]; it belongs to another model: take it out of the folder"
+            f"expected [words, {dim}] and [words]; it belongs to another model: remove it from the folder"
         )
     return SoftmaxFile(shape[0], partial(_read_softmax, path))
 
@@ -166,7 +147,7 @@ def _read_softmax(path: Path) -> Softmax:
 
 
 def write_softmax(softmax: Softmax, path: Path) -> None:
-    """Write the softmax as the published `…_softmax_weights.hdf5` has it."""
+    """Write the softmax in the layout of the published `…_softmax_weights.hdf5`."""
     _reserve(path, softmax.weight.nbytes + softmax.bias.nbytes)
     with h5py.File(path, "w") as file:
         file.create_dataset("softmax/W", data=softmax.weight.cpu().float().numpy())
@@ -174,10 +155,10 @@ def write_softmax(softmax: Softmax, path: Path) -> None:
 
 
 def read_dataset(path: Path, name: str, dim: int) -> Tensor:
-    """One table of vectors of size `dim`, such as the token vectors that bilm-tf dumps.
+    """Read a table of vectors of size `dim`, such as the token vectors that bilm-tf dumps.
 
     Raises:
-        ModelFileError: there is none.
+        ModelFileError: the file has no such table.
     """
     shape = dataset_shapes(path).get(name)
     if shape is None or len(shape) != 2 or shape[1] != dim:

@@ -1,19 +1,21 @@
-"""The tensors of bilm-tf as a table: its HDF5 files, which AllenNLP and simple_elmo read, and checkpoints."""
+"""The tensors of bilm-tf's models as a table, for its HDF5 files (AllenNLP's format) and its checkpoints."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from elmokit.formats.layout import PLAIN, Entry, Shapes
+from elmokit.errors import ModelFileError
+from elmokit.formats.layout import PLAIN, Entry, Shapes, check_shapes
 from elmokit.formats.options import config_from_options
 from elmokit.model import BiLMConfig
 
-_OUR_GATES = (0, 2, 1, 3)  # TensorFlow stores i, j, f, o; we keep i, f, j, o. Swapping twice gives it back.
+_OUR_GATES = (0, 2, 1, 3)  # TensorFlow stores i, j, f, o; we keep i, f, j, o: swapping is its own inverse.
 
 
 class Names(NamedTuple):
-    """What a kind of file calls things: a prefix of every name, the path of a cell, and a cell's tensors.
+    """Names that a kind of file uses: a prefix of all, the path of an LSTM cell, and the cell's tensors.
 
     `cell` has places for direction and layer, or for the direction alone if the model has one layer.
     """
@@ -25,37 +27,65 @@ class Names(NamedTuple):
     projection: str
 
     def of_cell(self, direction: int, layer: int) -> str:
-        """The path of a cell."""
+        """Return the path of a cell."""
         return self.prefix + self.cell.format(direction=direction, layer=layer)
 
     @property
     def first_kernel(self) -> str:
-        """The name by which such a file is known."""
+        """Return the name by which such a file is recognised."""
         return f"{self.of_cell(0, 0)}/{self.kernel}"
 
 
 def find_names(conventions: tuple[Names, ...], shapes: Shapes) -> Names | None:
-    """The convention that tensors of these names follow; None if they are no model's."""
+    """Return the convention that these tensors follow; None if they are not a model's."""
     return next((names for names in conventions if names.first_kernel in shapes), None)
 
 
-def config_of(options: dict[str, Any], shapes: Shapes, names: Names) -> BiLMConfig:
-    """The sizes that the options tell, and the names of the tensors where the options do not.
+def table_for(
+    path: Path, options: dict[str, Any], shapes: Shapes, conventions: tuple[Names, ...]
+) -> tuple[BiLMConfig, list[Entry]]:
+    """Return the sizes of the model in a file and the tensors to read, after checking names and shapes.
+
+    Args:
+        path: the file, for messages.
+        options: the parsed options file.
+        shapes: the file's tensors.
+        conventions: the names it may use.
 
     Raises:
-        ConfigError: the options cannot be.
+        ModelFileError: the file holds no biLM, or does not fit the options.
+        ConfigError: the options are not valid.
     """
-    embedding = shapes.get(names.prefix + "embedding")
-    return config_from_options(
+    names = find_names(conventions, shapes)
+    if names is None:
+        found = ", ".join(sorted(shapes)[:5]) or "nothing"
+        raise ModelFileError(
+            f"{path}: holds no biLM of both directions: expected {conventions[0].first_kernel!r}, found {found}; "
+            "pass the weights file (often *_weights.hdf5 or model.hdf5)"
+        )
+    prefix = names.prefix
+    embedding = shapes.get(prefix + "embedding")
+    config = config_from_options(
         options,
-        char_projection=names.prefix + "CNN_proj/W_proj" in shapes,
+        char_projection=prefix + "CNN_proj/W_proj" in shapes,
         lstm_projection=f"{names.of_cell(0, 0)}/{names.projection}" in shapes,
         num_words=embedding[0] if embedding else None,
     )
+    table = list(entries(config, names))
+    ours = (prefix + "RNN_", prefix + "CNN", prefix + "char_embed")  # a file may also hold a softmax, …
+    expected = {entry.name: entry.shape for entry in table}
+    found = {name: shape for name, shape in shapes.items() if name in expected or name.startswith(ours)}
+    check_shapes(
+        expected,
+        found,
+        f"{path}: weights and options",
+        "pass the options file that came with these weights",
+    )
+    return config, table
 
 
 def entries(config: BiLMConfig, names: Names) -> Iterator[Entry]:
-    """Every tensor that a model of this shape has."""
+    """Yield every tensor of a model with these sizes."""
     yield from _encoder_entries(config, names.prefix)
     cell, dim = config.cell_dim, config.projection_dim
     for layer in range(config.num_layers):
@@ -106,7 +136,7 @@ def _conv_to_ours(x: Tensor) -> Tensor:
 
 
 def _swap_gates(x: Tensor) -> Tensor:
-    """(…, 4N) i, j, f, o ↔ i, f, j, o: its own inverse."""
+    """Swap (…, 4N) i, j, f, o ↔ i, f, j, o."""
     return x.view(*x.shape[:-1], 4, -1)[..., _OUR_GATES, :].flatten(-2)
 
 
@@ -119,7 +149,7 @@ def _bias_to_file(x: Tensor) -> Tensor:
 
 
 def _kernel_to_ours(x: Tensor) -> Tensor:
-    """(2P, 4N), rows of the input and then of the state → (2, 4N, P)."""
+    """Split (2P, 4N), first the rows of the input, then of the state, into (2, 4N, P)."""
     return _swap_gates(x).view(2, -1, x.shape[1]).transpose(1, 2)
 
 
@@ -127,7 +157,7 @@ def _kernel_to_file(x: Tensor) -> Tensor:
     return _swap_gates(x.transpose(1, 2).flatten(0, 1))
 
 
-# How a tensor of the file becomes ours, and back.
+# Conversions of a tensor from the file to the model, and back.
 _MATRIX = (_matrix_to_ours, _matrix_to_file)
 _CONVOLUTION = (_conv_to_ours, _conv_to_ours)
 _BIAS = (_bias_to_ours, _bias_to_file)

@@ -1,11 +1,12 @@
 """A table of entries that maps the tensors of a file to those of the model, and what formats do with it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from elmokit.errors import ModelFileError
 from elmokit.model import BiLM, BiLMConfig
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -55,30 +56,27 @@ def _drop_axis(x: Tensor) -> Tensor:
 PLAIN = (_add_axis, _drop_axis)  # the same tensor in file and model
 
 
-def misfits(entries: Iterable[Entry], shapes: Shapes, *, ours: Callable[[str], bool]) -> Iterator[str]:
-    """Describe what is missing in a file, has another shape, or is not expected.
+def check_shapes(expected: Shapes, found: Shapes, what: str, hint: str) -> None:
+    """Raise a ModelFileError if tensors are missing, not expected, or have other shapes.
 
     Args:
-        entries: the tensors that a model with these options has.
-        shapes: the tensors that the file has.
-        ours: whether a name without an entry must belong to a model.
+        expected: the tensors of a model with these settings.
+        found: those of the file.
+        what: begins the message, for example "weights.hdf5: weights and options".
+        hint: ends it with what to do.
     """
-    known = set()
-    for entry in entries:
-        known.add(entry.name)
-        found = shapes.get(entry.name)
-        if found != entry.shape:
-            is_what = "missing" if found is None else list(found)
-            yield f"{entry.name} is {is_what}, the options ask for {list(entry.shape)}"
-    for name, shape in shapes.items():
-        if name not in known and ours(name):
-            yield f"{name} {list(shape)} has no place in the options"
+    wrong = [
+        f"{name} is {_words(found.get(name), 'missing')}, expected {_words(expected.get(name), 'none')}"
+        for name in [*expected, *(name for name in found if name not in expected)]
+        if found.get(name) != expected.get(name)
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise ModelFileError(f"{what} do not fit: {'; '.join(wrong[:3])}{more}; {hint}")
 
 
-def in_short(wrong: list[str]) -> str:
-    """Join the first three, and say how many more there are."""
-    more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-    return "; ".join(wrong[:3]) + more
+def _words(shape: tuple[int, ...] | None, otherwise: str) -> str:
+    return otherwise if shape is None else str(list(shape))
 
 
 def make_model(config: BiLMConfig, entries: Iterable[Entry], read: Callable[[Entry], Tensor]) -> BiLM:

@@ -25,7 +25,7 @@ from elmokit.formats.allennlp_layout import (
 )
 from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.inspect import describe_file, read_json
-from elmokit.formats.layout import PLAIN, Entry, in_short, make_model, misfits
+from elmokit.formats.layout import PLAIN, Entry, check_shapes, make_model
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
 from elmokit.text import Lexicon, TokenizerSpec
 
@@ -84,9 +84,8 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
     shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     config = _config(network, shapes, name)
     entries = list(_entries(config))
-    wrong = list(misfits(entries, shapes, ours=lambda key: True))
-    if wrong:
-        raise ModelFileError(f"{folder}: weights and {name} do not fit: {in_short(wrong)}")
+    expected = {entry.name: entry.shape for entry in entries}
+    check_shapes(expected, shapes, f"{folder}: weights and {name}", "get the folder again")
     return ModelBundle(
         model=make_model(config, entries, lambda entry: tensors[entry.name].float()),
         tokenizer=tokenizer,

@@ -25,7 +25,7 @@ from elmokit.base import refuse_unknown_keys, write_json, write_text
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, read_json, read_section
-from elmokit.formats.layout import in_short
+from elmokit.formats.layout import Shapes, check_shapes
 from elmokit.kernels import int8_scale
 from elmokit.model import BiLM, BiLMConfig, Softmax
 from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
@@ -158,18 +158,9 @@ def _read_model(path: Path, config: BiLMConfig) -> BiLM:
     return model.eval()
 
 
-def _check(path: Path, found: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]) -> None:
-    wrong = [
-        f"{name} is {list(found[name]) if name in found else 'missing'}, config.json asks for "
-        f"{list(expected[name]) if name in expected else 'none'}"
-        for name in sorted(found.keys() | expected.keys())
-        if found.get(name) != expected.get(name)
-    ]
-    if wrong:
-        raise ModelFileError(
-            f"{path}: weights and config.json do not fit: {in_short(wrong)}; "
-            "use the files that were saved together"
-        )
+def _check(path: Path, found: Shapes, expected: Shapes) -> None:
+    what = f"{path}: weights and config.json"
+    check_shapes(expected, found, what, "use the files that were saved together")
 
 
 def _read_tensors(path: Path, check: Callable[[dict[str, tuple[int, ...]]], None]) -> dict[str, Tensor]:

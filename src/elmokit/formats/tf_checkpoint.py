@@ -1,12 +1,11 @@
-"""Checkpoints of TensorFlow, read without it: the weights of bilm-tf's training, softmax included.
+"""Read checkpoints of bilm-tf's training, softmax included, without TensorFlow.
 
 model.ckpt-<step>.index                 a table: name of each variable → type, shape, place, checksum
 model.ckpt-<step>.data-00000-of-00001   the numbers
 options.json                            as for HDF5 weights
 
-The table is LevelDB's: blocks of sorted keys, each sharing a prefix with the one before, then a block that
-finds the blocks, then a footer. Its values are protocol buffers. Both are a page of code, and TensorFlow is a
-gigabyte that does not install beside every Python: hence a reader of our own. Every checksum is compared.
+The index is a LevelDB table: blocks of sorted keys, each sharing a prefix with the one before, then a block
+that lists the blocks, then a footer. Its values are protocol buffers. Every checksum is verified.
 """
 
 import re
@@ -22,10 +21,10 @@ import torch
 from torch import Tensor
 
 from elmokit.errors import ModelFileError
-from elmokit.formats.bilm_layout import Names, config_of, entries, find_names
+from elmokit.formats.bilm_layout import Names, table_for
 from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.crc32c import masked_crc32c
-from elmokit.formats.layout import in_short, make_model, misfits
+from elmokit.formats.layout import make_model
 from elmokit.model import BiLM, Softmax
 
 _CELL = ("kernel", "bias", "projection/kernel")
@@ -33,21 +32,21 @@ _CONVENTIONS = (
     Names("lm/", "RNN_{direction}/rnn/multi_rnn_cell/cell_{layer}/lstm_cell", *_CELL),
     Names("lm/", "RNN_{direction}/rnn/lstm_cell", *_CELL),  # a model with one layer
 )
-_OPTIMIZER = re.compile(r"/(Adagrad|Adam|Momentum)(_\d+)?$")  # what training kept of each variable
+_OPTIMIZER = re.compile(r"/(Adagrad|Adam|Momentum)(_\d+)?$")  # state of the optimiser for a variable
 _SOFTMAX, _SOFTMAX_BIAS, _EMBEDDING = "lm/softmax/W", "lm/softmax/b", "lm/embedding"
 
 _MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of every such table
 _FOOTER = 48
-_MAX_INDEX = 16 * 1024 * 1024  # bilm-tf has some hundred variables, a line each
-_FLOATS = {1: "<f4", 2: "<f8", 19: "<f2"}  # TensorFlow's numbers of types
-_DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error)  # in whatever is parsed
+_MAX_INDEX = 16 * 1024 * 1024  # bilm-tf has some hundred variables with a short record each
+_FLOATS = {1: "<f4", 2: "<f8", 19: "<f2"}  # TensorFlow's codes of types
+_DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error)  # raised while parsing
 
 Fields = dict[int, list[Any]]
 
 
 @dataclass(frozen=True)
 class _Variable:
-    """Where a variable lies."""
+    """Type, shape and place of a variable."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -59,7 +58,7 @@ class _Variable:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a file is the index of a checkpoint."""
+    """Return whether a file is the index of a checkpoint."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -70,7 +69,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def latest(folder: Path, indices: list[Path]) -> list[Path]:
-    """Of several checkpoints the one that the folder's `checkpoint` file names; else all of them."""
+    """Return the checkpoint that the folder's `checkpoint` file names; all of them if it names none."""
     record = folder / "checkpoint"
     if len(indices) > 1 and record.is_file():
         text = record.read_text(encoding="utf-8", errors="replace")[:100_000]
@@ -80,7 +79,7 @@ def latest(folder: Path, indices: list[Path]) -> list[Path]:
 
 
 class Checkpoint:
-    """A checkpoint's index; variables are read when asked for.
+    """The index of a checkpoint; variables are read when asked for.
 
     Raises:
         ModelFileError: it is damaged, or of a kind that bilm-tf does not write.
@@ -104,11 +103,11 @@ class Checkpoint:
             ) from error
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of each variable."""
+        """Return the shape of each variable."""
         return {name: variable.shape for name, variable in self._variables.items()}
 
     def read(self, name: str) -> Tensor:
-        """A variable in float32, its size and checksum compared."""
+        """Read a variable as float32; its size and checksum are verified."""
         variable = self._variables[name]
         data = self._checked_place(name)
         array = np.fromfile(
@@ -121,7 +120,7 @@ class Checkpoint:
         return torch.from_numpy(array.astype(np.float32).reshape(variable.shape))
 
     def check(self, name: str) -> None:
-        """Make sure that a variable can be there, without reading it."""
+        """Verify type and size of a variable without reading it."""
         self._checked_place(name)
 
     def _checked_place(self, name: str) -> Path:
@@ -129,44 +128,30 @@ class Checkpoint:
         ending = f".data-{variable.shard:05d}-of-{self._num_shards:05d}"
         data = self.path.with_name(self.path.name.removesuffix(".index") + ending)
         if not data.is_file():
-            raise ModelFileError(f"{data}: is missing; it belongs to {self.path.name}: put it beside it")
+            raise ModelFileError(f"{data}: is missing; it belongs beside {self.path.name}")
         if variable.in_slices or variable.dtype not in _FLOATS:
-            raise ModelFileError(f"{self.path}: {name} is cut in slices or not of floating point numbers")
+            raise ModelFileError(f"{self.path}: {name} is stored in slices, or not as floating point numbers")
         wanted = int(np.prod(variable.shape, dtype=object)) * np.dtype(_FLOATS[variable.dtype]).itemsize
         end, there = variable.offset + variable.size, data.stat().st_size
         if variable.size != wanted or end > there:
             raise ModelFileError(
                 f"{data}: {name} {list(variable.shape)} takes {wanted:,} bytes, the index gives it "
-                f"{variable.size:,} up to {end:,}, the file has {there:,}; it is cut short or another's: "
-                "get it again"
+                f"{variable.size:,} up to {end:,}, the file has {there:,}; it is truncated, or belongs to "
+                "another index: get it again"
             )
         return data
 
 
 def read_checkpoint(index: Path, options: dict[str, Any]) -> tuple[BiLM, SoftmaxFile | None]:
-    """Read a model whose sizes the options tell, and find its softmax.
+    """Read a model with the sizes of the options, and find its softmax.
 
     Raises:
         ModelFileError: the checkpoint is damaged, or does not fit the options.
-        ConfigError: the options cannot be.
+        ConfigError: the options are not valid.
     """
     checkpoint = Checkpoint(index)
     shapes = {name: shape for name, shape in checkpoint.shapes().items() if not _OPTIMIZER.search(name)}
-    names = find_names(_CONVENTIONS, shapes)
-    if names is None:
-        found = ", ".join(sorted(shapes)[:5]) or "nothing"
-        raise ModelFileError(
-            f"{index}: holds no biLM of both directions: expected a variable "
-            f"{_CONVENTIONS[0].first_kernel!r}, found {found}"
-        )
-    config = config_of(options, shapes, names)
-    table = list(entries(config, names))
-    wrong = list(misfits(table, shapes, ours=lambda name: name.startswith(("lm/RNN", "lm/CNN", "lm/char"))))
-    if wrong:
-        raise ModelFileError(
-            f"{index}: checkpoint and options do not fit: {in_short(wrong)}; "
-            "pass the options.json that training wrote beside it"
-        )
+    config, table = table_for(index, options, shapes, _CONVENTIONS)
     for entry in table:
         checkpoint.check(entry.name)
     model = make_model(config, table, lambda entry: checkpoint.read(entry.name))
@@ -174,7 +159,7 @@ def read_checkpoint(index: Path, options: dict[str, Any]) -> tuple[BiLM, Softmax
 
 
 def _softmax(checkpoint: Checkpoint, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile | None:
-    weight = _SOFTMAX if _SOFTMAX in shapes else _EMBEDDING  # which words may share with the softmax
+    weight = _SOFTMAX if _SOFTMAX in shapes else _EMBEDDING  # word vectors may be shared with the softmax
     if _SOFTMAX_BIAS not in shapes or weight not in shapes:
         return None
     if shapes[weight][1:] != (dim,) or shapes[_SOFTMAX_BIAS] != shapes[weight][:1]:
@@ -192,13 +177,13 @@ def _read_softmax(checkpoint: Checkpoint, weight: str) -> Softmax:
 
 
 def _read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a table."""
+    """Yield the keys and values of a table."""
     if len(data) < _FOOTER or not data.endswith(_MAGIC):
-        raise ValueError("it does not end as one")
+        raise ValueError("its end is missing")
     footer = data[-_FOOTER:]
     at = 0
     handles = []
-    for _ in range(4):  # place and size of a block that is always empty, and of the one that finds the others
+    for _ in range(4):  # place and size of a block that is always empty, and of the list of blocks
         number, at = _varint(footer, at)
         handles.append(number)
     for _, handle in _read_block(data, handles[2], handles[3]):
@@ -231,7 +216,7 @@ def _read_block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, by
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at a place, seven bits a byte, and the place behind it."""
+    """Read a number of seven bits per byte; return it and the place after it."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -245,7 +230,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Fields:
-    """A protocol buffer: the values of each field number, messages in bytes."""
+    """Parse a protocol buffer into the values of each field; nested messages stay bytes."""
     fields: Fields = {}
     at = 0
     while at < len(data):
