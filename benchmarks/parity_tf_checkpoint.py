@@ -16,7 +16,7 @@ import torch
 
 from common import PUBLISHED_FILTERS, markdown_table
 from elmokit.formats import load_model
-from elmokit.formats.tf_checkpoint import Checkpoint
+from elmokit.formats.tf_checkpoint import TfCheckpoint
 from peers import Peer
 
 VOCABULARY = ["<S>", "</S>", "<UNK>", *(f"word{number}" for number in range(997))]
@@ -68,7 +68,7 @@ def compare(peer: Peer, settings: dict[str, Any], folder: Path) -> list[int]:
     peer.ask("write_checkpoint", folder=str(model), options=settings, vocabulary=VOCABULARY, seed=1)
     prefix, out = model / "model.ckpt-2500", folder / "theirs.npz"
     peer.ask("variables", prefix=str(prefix), out=str(out))
-    ours = Checkpoint(prefix.with_name(prefix.name + ".index"))
+    ours = TfCheckpoint(prefix.with_name(prefix.name + ".index"))
     with np.load(out) as file:
         theirs = {name.replace("|", "/"): file[name] for name in file.files}
     assert {name: array.shape for name, array in theirs.items()} == ours.shapes()

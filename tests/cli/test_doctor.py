@@ -5,9 +5,9 @@ def test_a_whole_model(run, model):
     shown = run("doctor", model)
     assert shown.exit_code == 0
     first, *others = shown.stdout.splitlines()
-    assert first.startswith("ok       a whole model: options ")
-    assert "3 layers of 6 numbers a token" in first
-    assert any(line.startswith("note     the files do not say how the text was tokenised") for line in others)
+    assert first.startswith("ok       a complete model: options ")
+    assert "3 layers of 6 numbers per token" in first
+    assert any(line.startswith("note     the files do not record the tokenizer") for line in others)
 
 
 def test_no_model(run, tmp_path):
@@ -31,7 +31,7 @@ def test_a_text(run, model, tmp_path):
     assert "ok       1 line: none of the classic mistakes" in run("doctor", model, text).stdout
     nowhere = run("doctor", model, tmp_path / "nowhere.txt")
     assert nowhere.exit_code == 1
-    assert "a whole model" in nowhere.stdout
+    assert "a complete model" in nowhere.stdout
     assert "nowhere.txt does not exist" in nowhere.stderr
 
 

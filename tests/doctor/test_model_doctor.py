@@ -46,17 +46,17 @@ def native(tmp_path):
 
 def test_a_whole_old_model(folder):
     findings = diagnose(folder)
-    only(findings, "ok", "a whole model: options ", "3 layers of 6 numbers a token, 1,963 parameters")
-    only(findings, "note", "do not say how the text was tokenised", "the tokenizer 'rules' is used")
+    only(findings, "ok", "a complete model: options ", "3 layers of 6 numbers per token, 1,963 parameters")
+    only(findings, "note", "do not record the tokenizer", "the tokenizer 'rules' is used")
     assert not said(findings, "warning") + said(findings, "error")
 
 
 def test_a_whole_native_model(native):
     findings = diagnose(native)
     whole, model, softmax = said(findings, "ok")
-    assert whole.startswith(f"a whole model: elmokit folder {native}; 3 layers of 6")
-    assert model == f"{native / 'model.safetensors'}: as saved (sha256)"
-    assert softmax == f"{native / 'softmax.safetensors'}: as saved (sha256)"
+    assert whole.startswith(f"a complete model: elmokit folder {native}; 3 layers of 6")
+    assert model == f"{native / 'model.safetensors'}: unchanged (sha256)"
+    assert softmax == f"{native / 'softmax.safetensors'}: unchanged (sha256)"
     assert not said(findings, "warning") + said(findings, "error")
 
 
@@ -64,7 +64,7 @@ def test_native_weights_that_changed(native):
     tensors = load_file(native / "model.safetensors")
     tensors["layers.0.bias"][0, 0] += 1
     save_file(tensors, native / "model.safetensors")
-    only(diagnose(native), "error", "model.safetensors: is not what was saved: its sha256 differs")
+    only(diagnose(native), "error", "model.safetensors: has changed: its sha256 differs")
 
 
 @pytest.mark.parametrize("value", [None, 3, {}])
@@ -99,7 +99,7 @@ def test_a_softmax_that_cannot_be_read(folder):
 def test_zips(folder, tmp_path):
     archive = write_zip(tmp_path / "model.zip", folder, under="193")
     archive_says, model = said(diagnose(archive), "ok")
-    assert archive_says == f"{archive}: a zip archive that unpacks whole"
+    assert archive_says == f"{archive}: a zip archive that is not damaged"
     assert f"options {archive}/193/options.json" in model
     archive.write_bytes(archive.read_bytes()[:2000])
     only(diagnose(archive), "error", "the zip archive is damaged")
@@ -113,15 +113,15 @@ def test_261_characters(tmp_path, count, notes):
     folder = write_folder(tmp_path, options=tiny_options(tiny_config(), n_characters=count))
     found = said(diagnose(folder), "note")
     assert len(found) == notes
-    text = "n_characters is 261, as bilm-tf's training writes it: right for elmokit, but bilm-tf refuses"
+    text = "n_characters is 261, as bilm-tf's training writes it: elmokit reads it, but bilm-tf's"
     assert any(text in note for note in found) == (count == 261)
 
 
 def test_what_allennlp_refuses(tmp_path):
     folder = write_folder(tmp_path, tiny_config(skip_connections=False, max_characters=20))
     notes = "\n".join(said(diagnose(folder), "note"))
-    assert "no skip connections: right for elmokit, but AllenNLP refuses it" in notes
-    assert "20 characters a token: elmokit reads it, AllenNLP only 50" in notes
+    assert "no skip connections: elmokit reads it, but AllenNLP does not" in notes
+    assert "20 characters per token: elmokit reads it, AllenNLP only 50" in notes
     notes = "\n".join(
         said(diagnose(write_folder(tmp_path / "words", tiny_config(words=10), vocabulary=WORDS)), "note")
     )
@@ -167,7 +167,7 @@ def test_missing_options(folder):
             "lstm.n_layers 2, lstm.projection_dim 3, lstm.dim 5, char_cnn.embedding.dim 4",
             "get the options",
         )
-        only(findings, "note", "the weights have no options file; they have ", *parts)
+        only(findings, "note", "the options file is missing; the weights have ", *parts)
 
 
 def test_several_weights(folder):
@@ -197,9 +197,9 @@ def test_other_systems(tmp_path):
     (tmp_path / "encoder.pkl").write_bytes(b"\x80\x02}q")
     write_hdf5(tmp_path / "vectors.hdf5", {"0": np.zeros((3, 2)), "1": np.zeros((3, 2))})
     notes, errors = ("\n".join(said(diagnose(tmp_path), level)) for level in ("note", "error"))
-    assert "vectors.hdf5: computed embeddings of 2 sentences, no weights" in notes
+    assert "vectors.hdf5: vectors of 2 sentences, not weights" in notes
     assert "is an ELMoForManyLangs model without its config.json" in errors
-    assert "model.ckpt-935588.index: the index of a TensorFlow checkpoint, cut short" in errors
+    assert "model.ckpt-935588.index: the index of a TensorFlow checkpoint, truncated" in errors
 
 
 def test_vocabularies(tmp_path):
@@ -277,15 +277,15 @@ def test_lower_case():
 
 
 def test_a_bare_string_taken_for_tokens():
-    only(diagnose_text(["T h e b a n k r a i s e d"]), "warning", "letters in place of words: 13 of 13 words")
+    only(diagnose_text(["T h e b a n k r a i s e d"]), "warning", "letters instead of words: 13 of 13 words")
     assert diagnose_text(["他 说 银 行 在 河 边 。 他 说 银 行"])[0].level == "ok"
 
 
 def test_tokenised_already():
     text = ["The bank raised its rates , he said .", "It did n't ."]
-    only(diagnose_text(text), "note", "tokenised already: in 2 lines punctuation stands apart; use tokens=")
+    only(diagnose_text(text), "note", "tokenised already: in 2 lines punctuation is separated by blanks")
 
 
 @pytest.mark.parametrize("text", [[], ["", "  "]])
 def test_no_text(text):
-    only(diagnose_text(text), "warning", "there is no text in it")
+    only(diagnose_text(text), "warning", "the text is empty")

@@ -183,7 +183,7 @@ def test_resume_with_another_model(text, interrupted):
 
 
 def test_resume_with_other_settings(text, embedder, interrupted):
-    with pytest.raises(DataError, match="layers was all, is now top"):
+    with pytest.raises(DataError, match="layers is top, was all"):
         embed_file(embedder, text, interrupted, resume=True, layers="top")
 
 

@@ -15,7 +15,7 @@ from elmokit import ElmoError, ModelFileError
 from elmokit.doctor import diagnose
 from elmokit.formats import load_model, save_model
 from elmokit.formats.crc32c import crc32c, masked_crc32c
-from elmokit.formats.tf_checkpoint import Checkpoint
+from elmokit.formats.tf_checkpoint import TfCheckpoint
 from tests.tf_files import bilm_names, masked, plain_crc, table, with_training, write_checkpoint
 from tests.tiny import (
     WORDS,
@@ -157,7 +157,7 @@ def test_half_and_double_precision(tmp_path):
         "double": np.ones((2, 0, 3)),
         "scalar": np.array(2.5, np.float32),
     }
-    checkpoint = Checkpoint(write_checkpoint(tmp_path / "x", variables))
+    checkpoint = TfCheckpoint(write_checkpoint(tmp_path / "x", variables))
     assert checkpoint.read("half").tolist() == [0, 1, 2]
     assert checkpoint.read("double").shape == (2, 0, 3)
     assert checkpoint.read("scalar").item() == 2.5
@@ -254,7 +254,7 @@ class TestDamage:
                 value = value.replace(b"\x12\x08" + real, b"\x12\x0b" + huge + real[4:])
             records[key] = value
         index.write_bytes(table(records, 7))
-        assert Checkpoint(index).shapes()["lm/embedding"] == (rows, 3)
+        assert TfCheckpoint(index).shapes()["lm/embedding"] == (rows, 3)
         self.refuses(folder, rf"takes {rows * 12:,} bytes, the index gives it 12 ")
 
     def test_compressed(self, folder):
@@ -269,7 +269,7 @@ class TestDamage:
         self.refuses(folder, "it is compressed, which TensorFlow's checkpoints are not")
 
     def test_variables_in_slices_or_of_whole_numbers(self, tmp_path):
-        checkpoint = Checkpoint(write_checkpoint(tmp_path / "x", {"step": np.array(3, np.int64)}))
+        checkpoint = TfCheckpoint(write_checkpoint(tmp_path / "x", {"step": np.array(3, np.int64)}))
         with pytest.raises(ModelFileError, match="not as floating point numbers"):
             checkpoint.read("step")
         checkpoint._variables["step"] = replace(checkpoint._variables["step"], dtype=1, in_slices=True)

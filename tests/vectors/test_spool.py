@@ -144,7 +144,7 @@ def test_other_settings_are_named(tmp_path):
     target = tmp_path / "v.h5"
     leave_interrupted(target)
     other = Layout(shape=(2, -1, 3), dtype="float16")
-    with pytest.raises(DataError, match=r"dtype was float32, is now float16\. Use the same settings"):
+    with pytest.raises(DataError, match=r"dtype is float16, was float32\. Use the same settings"):
         Spool(target, other, SETTINGS, resume=True)
 
 

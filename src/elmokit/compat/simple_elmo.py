@@ -20,7 +20,7 @@ from elmokit.base import check_option
 from elmokit.compat.padded_bilm import stack_padded
 from elmokit.embed import Embedder, Floats
 from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import is_checkpoint, latest, load_model
+from elmokit.formats import is_checkpoint, latest_checkpoint, load_model
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens, refuse_bare_string
 
 Layers = Literal["average", "top", "all"]
@@ -172,7 +172,7 @@ class ElmoModel:
 def _checkpoint(folder: Path) -> Path | None:
     """Find the folder's latest checkpoint, even beside HDF5 weights, which have no softmax."""
     found = [path for path in sorted(folder.glob("*.index")) if is_checkpoint(path)]
-    chosen = latest(folder, found)
+    chosen = latest_checkpoint(folder, found)
     if len(chosen) > 1:
         names = ", ".join(path.stem for path in chosen)
         raise ModelFileError(

@@ -1,4 +1,4 @@
-"""What a file or folder is, whether it is a whole model, and the classic mistakes by name."""
+"""Find out what a file or folder is, whether it is a complete model, and what is wrong with it."""
 
 import re
 from collections.abc import Iterator
@@ -12,18 +12,19 @@ import torch
 from elmokit.errors import DataError, ElmoError
 from elmokit.formats import (
     ModelBundle,
-    archives,
     dataset_shapes,
     describe_file,
     file_kind,
+    file_sha256,
     find_model,
     holds_weights,
     is_checkpoint,
     load_model,
     looks_like_options,
+    looks_native,
     model_home,
-    native,
     try_json,
+    unpacked,
 )
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -31,21 +32,21 @@ Level = Literal["ok", "note", "warning", "error"]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was found: good, worth knowing, likely wrong, or wrong."""
+    """Something that was found: ok, worth knowing (note), probably wrong (warning), or wrong (error)."""
 
     level: Level
     message: str
 
 
 def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Finding]:
-    """Say what a path is, whether it is a whole model, and what is wrong or odd about it.
+    """Check the files of a model.
 
     Args:
-        path: a model, or what should be one.
-        weights: the weights, where they do not lie beside the options.
+        path: a model, or what should be one; see `elmokit.load`.
+        weights: the weights, if they are not beside the options.
 
     Returns:
-        The findings; with no error among them the model can be used.
+        The findings. The model can be used if none of them is an error.
 
     Example:
         >>> diagnose("no-such-model")[0].level
@@ -54,25 +55,22 @@ def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Findin
     try:
         place = find_model(path)
         if place.is_file() and file_kind(place) == "zip":
-            with archives.unpacked(place) as folder:
+            with unpacked(place) as folder:
                 inside = diagnose(model_home(folder), weights)
             named = [Finding(f.level, f.message.replace(str(folder), str(place))) for f in inside]
-            return [Finding("ok", f"{place}: a zip archive that unpacks whole"), *named]
+            return [Finding("ok", f"{place}: a zip archive that is not damaged"), *named]
         bundle = load_model(place, weights)
     except ElmoError as error:
-        return [
-            Finding("error", str(error)),
-            *_reasons(Path(path), None if weights is None else Path(weights)),
-        ]
-    return [*_whole(bundle), *_odd(place, bundle)]
+        return [Finding("error", str(error)), *_reasons(Path(path), weights)]
+    return [*_content(bundle), *_files_of_model(place)]
 
 
-def _whole(bundle: ModelBundle) -> Iterator[Finding]:
-    """A model that loads: what it is, and whether its numbers are numbers."""
+def _content(bundle: ModelBundle) -> Iterator[Finding]:
+    """Describe a model that loads, and check its numbers."""
     config = bundle.model.config
     parameters = sum(parameter.numel() for parameter in bundle.model.parameters())
-    size = f"{config.num_outputs} layers of {config.output_dim} numbers a token, {parameters:,} parameters"
-    yield Finding("ok", f"a whole model: {bundle.source}; {size}")
+    size = f"{config.num_outputs} layers of {config.output_dim} numbers per token"
+    yield Finding("ok", f"a complete model: {bundle.source}; {size}, {parameters:,} parameters")
     tensors: dict[str, torch.Tensor] = dict(bundle.model.named_parameters())
     try:
         if bundle.softmax is not None:
@@ -88,19 +86,18 @@ def _whole(bundle: ModelBundle) -> Iterator[Finding]:
         except DataError as error:
             yield Finding("warning", f"{error}; without it the language model cannot be scored")
     if bundle.tokenizer.language is None:
-        name = bundle.tokenizer.name
         yield Finding(
             "note",
-            "the files do not say how the text was tokenised that the model was trained on, or in which "
-            f"language it is; the tokenizer {name!r} is used: choose another if you know better",
+            "the files do not record the tokenizer and language of the training text; the tokenizer "
+            f"{bundle.tokenizer.name!r} is used: choose another if you know better",
         )
 
 
-def _odd(place: Path, bundle: ModelBundle) -> Iterator[Finding]:
-    """A model that loads: what elsewhere would not work, and files that changed since they were saved."""
+def _files_of_model(place: Path) -> Iterator[Finding]:
+    """Check the files of a model that loads: have they changed since, and can other systems read them?"""
     for path in _files(place):
         data = try_json(path)
-        if native.looks_native(data):
+        if looks_native(data):
             yield from _changed(path.parent, data.get("sha256"))
         elif looks_like_options(data):
             yield from _unlike_allennlp(path, data)
@@ -110,15 +107,15 @@ def _odd(place: Path, bundle: ModelBundle) -> Iterator[Finding]:
 
 def _changed(folder: Path, recorded: object) -> Iterator[Finding]:
     if not isinstance(recorded, dict):
-        yield Finding("note", f"{folder}: config.json has no sha256 of the weights to compare them with")
+        yield Finding("note", f"{folder}: config.json has no sha256 of the weights")
         return
     for name, digest in recorded.items():
         path = folder / Path(str(name)).name
-        if path.is_file() and native.file_sha256(path) != digest:
-            message = "is not what was saved: its sha256 differs from config.json's; get the folder again"
+        if path.is_file() and file_sha256(path) != digest:
+            message = "has changed: its sha256 differs from that in config.json; get the folder again"
             yield Finding("error", f"{path}: {message}")
         elif path.is_file():
-            yield Finding("ok", f"{path}: as saved (sha256)")
+            yield Finding("ok", f"{path}: unchanged (sha256)")
 
 
 def _unlike_allennlp(path: Path, options: dict[str, Any]) -> Iterator[Finding]:
@@ -126,24 +123,24 @@ def _unlike_allennlp(path: Path, options: dict[str, Any]) -> Iterator[Finding]:
     if characters.get("n_characters") == 261:
         yield Finding(
             "note",
-            f"{path}: n_characters is 261, as bilm-tf's training writes it: right for elmokit, but bilm-tf "
-            f"refuses to predict with it; convert it with format='hdf5' to write 262",
+            f"{path}: n_characters is 261, as bilm-tf's training writes it: elmokit reads it, but bilm-tf's "
+            "prediction does not; convert it with format='hdf5', which writes 262",
         )
     if not options["lstm"].get("use_skip_connections"):
-        yield Finding("note", f"{path}: no skip connections: right for elmokit, but AllenNLP refuses it")
+        yield Finding("note", f"{path}: no skip connections: elmokit reads it, but AllenNLP does not")
     if characters and characters.get("max_characters_per_token", 50) != 50:
         count = characters["max_characters_per_token"]
-        yield Finding("note", f"{path}: {count} characters a token: elmokit reads it, AllenNLP only 50")
+        yield Finding("note", f"{path}: {count} characters per token: elmokit reads it, AllenNLP only 50")
 
 
-def _reasons(path: Path, weights: Path | None) -> Iterator[Finding]:
-    """A model that does not load: what is there instead, and which sizes do not agree."""
+def _reasons(path: Path, weights: str | Path | None) -> Iterator[Finding]:
+    """Say why a model does not load: what is there instead, and which sizes do not agree."""
     with suppress(OSError):
         files = _files(path) if path.exists() else []
         for file in files:
             yield from _by_kind(file)
-        options, found = _options(files), _weights([weights] if weights else files)
-        if path.is_file() and (options or found):  # the other one may lie beside it
+        options, found = _options(files), _weights([Path(weights)] if weights else files)
+        if path.is_file() and (options or found):  # the other one may be beside it
             beside = _files(path.parent)
             options, found = options or _options(beside), found or _weights(beside)
         if len(found) == 1 and len(options) <= 1:
@@ -151,16 +148,16 @@ def _reasons(path: Path, weights: Path | None) -> Iterator[Finding]:
 
 
 def _by_kind(path: Path) -> Iterator[Finding]:
-    """What a file is by its name or first bytes, where that is a known trap."""
+    """Report files that are often mistaken for a model's."""
     with suppress(ElmoError):
         kind = describe_file(path)
         if kind == "empty" or kind.startswith(("a Git LFS pointer", "a web page")):
             yield Finding("error", f"{path}: is {kind}")
     if re.search(r"\.ckpt(-\d+)?\.index$", path.name) and not is_checkpoint(path):
-        yield Finding("error", f"{path}: the index of a TensorFlow checkpoint, cut short; get it again")
+        yield Finding("error", f"{path}: the index of a TensorFlow checkpoint, truncated; get it again")
     shapes = _shapes(path)
     if "sentence_to_index" in shapes or (shapes and all(name.isdecimal() for name in shapes)):
-        yield Finding("note", f"{path}: computed embeddings of {len(shapes):,} sentences, no weights")
+        yield Finding("note", f"{path}: vectors of {len(shapes):,} sentences, not weights")
 
 
 def _sizes_apart(options: dict[str, Any] | None, sizes: dict[str, Any]) -> Iterator[Finding]:
@@ -168,20 +165,22 @@ def _sizes_apart(options: dict[str, Any] | None, sizes: dict[str, Any]) -> Itera
         known = ", ".join(f"{name} {size}" for name, size in sizes.items())
         yield Finding(
             "note",
-            f"the weights have no options file; they have {known}, but do not tell activation, clips and "
-            "skip connections: get the options file that came with them",
+            f"the options file is missing; the weights have {known}, but not the activation, clips and skip "
+            "connections: get the options file that came with them",
         )
         return
     for name, size in sizes.items():
         said: Any = options
         for key in name.split("."):
             said = said.get(key) if isinstance(said, dict) else None
-        if said != size and not (said is None and size in (0, 1)):  # no key is no highway, or one layer
+        if said != size and not (
+            said is None and size in (0, 1)
+        ):  # a missing key means no highway, or one layer
             yield Finding("error", f"the weights have {name} {size}, the options say {said}")
 
 
 def sizes_of(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The sizes that weights of these shapes have, under the names of options.json.
+    """Return the sizes that follow from the shapes of weights, under their names in options.json.
 
     Example:
         >>> sizes_of({"RNN_0/RNN/LSTMCell/W_0": (32, 256), "char_embed": (261, 4)})["lstm.dim"]

@@ -1,4 +1,4 @@
-"""What a model is made of, as plain data for people and machines."""
+"""Describe a model as plain data."""
 
 from typing import Any
 
@@ -10,12 +10,11 @@ def model_info(bundle: ModelBundle) -> dict[str, Any]:
     """Describe a model.
 
     Args:
-        bundle: The model, from `elmokit.formats.load_model`.
+        bundle: The model, from `elmokit.load_model`.
 
     Returns:
-        Plain data that JSON can hold: where it came from, its tokenizer, the sizes of its vectors, vocabulary
-        and softmax (None if it has none), its settings, the shape of each of its weights, and the precisions
-        that this machine does natively.
+        Data for JSON: source, tokenizer, sizes of vectors, vocabulary and softmax (None if there is none),
+        settings, the shape of each weight, and the precisions that this machine supports natively.
     """
     weights = [
         {"name": name, "shape": list(weight.shape), "parameters": weight.numel()}

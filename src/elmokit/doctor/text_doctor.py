@@ -1,29 +1,30 @@
-"""The classic mistakes in a text that is to be given to a model, by name."""
+"""Find classic mistakes in a text before a model reads it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from elmokit.doctor.model_doctor import Finding, Level
 
-# What a line should not hold, and what to do about it.
+# Level, name and pattern of each mistake in a line, and what to do about it.
 _LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
     (
         "warning",
         "HTML entities",
         re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|amp|apos|gt|lt|nbsp|quot);", re.IGNORECASE),
-        "the model would read them letter by letter: unescape the text first (Python: html.unescape)",
+        "the model would read them letter by letter: unescape the text first (html.unescape)",
     ),
     (
         "warning",
         "printed Python lists",
         re.compile(r"""^\s*[\[(]\s*(['"]).*\1\s*,?\s*[\])]\s*$"""),
-        "brackets and quotes would be read as words: write the words with blanks between them",
+        "brackets and quotes would be read as words: write only the words, separated by blanks",
     ),
     (
         "warning",
         "characters that could not be decoded (U+FFFD)",
         re.compile("\ufffd"),
-        "what they were is lost: decode the source again with its right encoding",
+        "the original characters are lost: decode the source again with its true encoding",
     ),
     (
         "warning",
@@ -35,7 +36,7 @@ _LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
         "warning",
         "treebank brackets",
         re.compile(r"(?:^|\s)-[LR][RCS]B-(?=\s|$)"),
-        "published models were trained on ( and ): write those",
+        "published models were trained on ( and ): use these",
     ),
     ("warning", "byte order marks", re.compile("\ufeff"), "remove U+FEFF: it becomes part of a word"),
     ("warning", "NUL bytes", re.compile("\0"), "the file is binary or UTF-16: convert it to UTF-8"),
@@ -43,74 +44,73 @@ _LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
         "note",
         "lines of more than 5,000 characters",
         re.compile(r".{5001}", re.DOTALL),
-        "a line is read as one sentence: use split=True for running text",
+        "each line is one sentence: split running text into sentences (split=True)",
     ),
 ]
-_STANDING_APART = re.compile(r"\S (?:[.,!?;:]|n't|'s)(?= |$)")
+_SEPARATE = re.compile(r"\S (?:[.,!?;:]|n't|'s)(?= |$)")
 _ATTACHED = re.compile(r"\w(?:[.,!?;:]|n't|'s)(?=\s|$)")
-_ENOUGH_LETTERS = 200  # below that a text may have no capital by chance
+_ENOUGH_LETTERS = 200  # a shorter text may have no capitals by chance
 
 
 def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
-    """Look for the classic mistakes in a text that is to be embedded.
+    """Find classic mistakes in a text before it is embedded.
 
     Args:
         lines: the text; it is read once and not kept.
-        cased: whether the model was trained on text with its capitals.
+        cased: whether the model was trained on text with capitals.
 
     Example:
         >>> diagnose_text(["Tom &amp; Jerry"])[0].message[:44]
         "HTML entities: '&amp;' in line 1, 1 line in "
     """
-    first: dict[str, tuple[str, int]] = {}
-    hits = dict.fromkeys((name for _, name, _, _ in _LINE_CHECKS), 0)
-    total = upper = lower = words = single = apart = attached = 0
-    for total, line in enumerate(lines, start=1):
+    first: dict[str, str] = {}
+    count: Counter[str] = Counter()
+    for number, line in enumerate(lines, start=1):
         for _, name, pattern, _ in _LINE_CHECKS:
             if found := pattern.search(line):
-                hits[name] += 1
-                first.setdefault(name, (found.group()[:30], total))
-        upper += sum(map(str.isupper, line))
-        lower += sum(map(str.islower, line))
+                count[name] += 1
+                first.setdefault(name, f"{found.group()[:30]!r} in line {number}")
         tokens = line.split()
-        words += len(tokens)
-        # Only letters that have case: single Chinese characters are words in their own right.
-        single += sum(len(token) == 1 and token.lower() != token.upper() for token in tokens)
-        apart += _STANDING_APART.search(line) is not None
-        attached += _ATTACHED.search(line) is not None
-    findings = [
-        Finding(
-            level, f"{name}: {first[name][0]!r} in line {first[name][1]}, {_lines(hits[name])} in all; {hint}"
+        count.update(
+            lines=1,
+            upper=sum(map(str.isupper, line)),
+            lower=sum(map(str.islower, line)),
+            words=len(tokens),
+            # Only letters that have case: a single Chinese character can be a word.
+            single=sum(len(token) == 1 and token.lower() != token.upper() for token in tokens),
+            separate=_SEPARATE.search(line) is not None,
+            attached=_ATTACHED.search(line) is not None,
         )
+    findings = [
+        Finding(level, f"{name}: {first[name]}, {_lines(count[name])} in all; {hint}")
         for level, name, _, hint in _LINE_CHECKS
-        if hits[name]
+        if count[name]
     ]
-    findings += _of_the_whole(cased, upper, lower, words, single, apart, attached)
-    return findings or [Finding("ok", f"{_lines(total)}: none of the classic mistakes")]
+    findings += _whole_text(count, cased=cased)
+    return findings or [Finding("ok", f"{_lines(count['lines'])}: none of the classic mistakes")]
 
 
-def _of_the_whole(
-    cased: bool, upper: int, lower: int, words: int, single: int, apart: int, attached: int
-) -> Iterator[Finding]:
+def _whole_text(count: Counter[str], *, cased: bool) -> Iterator[Finding]:
+    upper, lower, words, single = (count[name] for name in ("upper", "lower", "words", "single"))
     if not words:
-        yield Finding("warning", "there is no text in it")
+        yield Finding("warning", "the text is empty")
     if cased and lower >= _ENOUGH_LETTERS and upper * 1000 < lower:
         yield Finding(
             "warning",
             f"lower-cased: {upper:,} capitals among {upper + lower:,} letters, but the model was trained on "
-            "text as it is written; give it the text with its capitals",
+            "text with capitals; do not lower-case the text",
         )
     if words >= 10 and single * 2 > words:
         yield Finding(
             "warning",
-            f"letters in place of words: {single:,} of {words:,} words are single letters; a string was "
-            "taken for a list of tokens somewhere, which makes each character a token: split it first",
+            f"letters instead of words: {single:,} of {words:,} words are single letters; somewhere a string "
+            "was used as a list of tokens, which makes each character a token: split it into words first",
         )
-    if apart > 4 * attached:
+    if count["separate"] > 4 * count["attached"]:
         yield Finding(
             "note",
-            f"tokenised already: in {_lines(apart)} punctuation stands apart; use tokens=True, so that "
-            "the tokens are used as they are",
+            f"tokenised already: in {_lines(count['separate'])} punctuation is separated by blanks; "
+            "keep these tokens (tokens=True)",
         )
 
 

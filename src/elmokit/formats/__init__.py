@@ -1,30 +1,32 @@
-"""Files ↔ model: one module per format; `load_model` decides which."""
+"""Read and write model files: one module per format. `load_model` finds out which it is."""
 
-from elmokit.formats.allennlp_layout import entries
+from elmokit.formats.allennlp_layout import allennlp_entries
+from elmokit.formats.archives import unpacked
 from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights, read_dataset, read_weights
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
 from elmokit.formats.layout import Entry
 from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
-from elmokit.formats.native import looks_native
+from elmokit.formats.native import file_sha256, looks_native
 from elmokit.formats.options import looks_like_options
 from elmokit.formats.save import save_model
-from elmokit.formats.tf_checkpoint import is_checkpoint, latest
+from elmokit.formats.tf_checkpoint import is_checkpoint, latest_checkpoint
 
 __all__ = [
     "UNRECORDED",
     "Entry",
     "ModelBundle",
     "SoftmaxFile",
+    "allennlp_entries",
     "bundled_names",
     "dataset_shapes",
     "describe_file",
-    "entries",
     "file_kind",
+    "file_sha256",
     "find_model",
     "holds_weights",
     "is_checkpoint",
-    "latest",
+    "latest_checkpoint",
     "load_model",
     "looks_like_options",
     "looks_native",
@@ -34,4 +36,5 @@ __all__ = [
     "read_weights",
     "save_model",
     "try_json",
+    "unpacked",
 ]

@@ -11,7 +11,7 @@ from elmokit.kernels import add_to_forget_gate
 from elmokit.model import BiLMConfig, CharCNNConfig
 
 
-def entries(config: BiLMConfig) -> Iterator[Entry]:
+def allennlp_entries(config: BiLMConfig) -> Iterator[Entry]:
     """Every tensor in the state dict of AllenNLP's `_ElmoBiLm`.
 
     Its table of characters has a row more than bilm-tf's, for the padding of sentences: the model's has too.

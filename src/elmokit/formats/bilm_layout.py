@@ -60,8 +60,8 @@ def table_for(
     if names is None:
         found = ", ".join(sorted(shapes)[:5]) or "nothing"
         raise ModelFileError(
-            f"{path}: holds no biLM of both directions: expected {conventions[0].first_kernel!r}, found {found}; "
-            "pass the weights file (often *_weights.hdf5 or model.hdf5)"
+            f"{path}: holds no biLM of both directions: expected {conventions[0].first_kernel!r}, "
+            f"found {found}; pass the weights file (often *_weights.hdf5 or model.hdf5)"
         )
     prefix = names.prefix
     embedding = shapes.get(prefix + "embedding")
@@ -74,13 +74,9 @@ def table_for(
     table = list(entries(config, names))
     ours = (prefix + "RNN_", prefix + "CNN", prefix + "char_embed")  # a file may also hold a softmax, …
     expected = {entry.name: entry.shape for entry in table}
-    found = {name: shape for name, shape in shapes.items() if name in expected or name.startswith(ours)}
-    check_shapes(
-        expected,
-        found,
-        f"{path}: weights and options",
-        "pass the options file that came with these weights",
-    )
+    there = {name: shape for name, shape in shapes.items() if name in expected or name.startswith(ours)}
+    hint = "pass the options file that came with these weights"
+    check_shapes(expected, there, f"{path}: weights and options", hint)
     return config, table
 
 

@@ -1,7 +1,7 @@
-"""CRC-32C (Castagnoli), which TensorFlow's files carry, at some hundred megabytes a second in numpy.
+"""CRC-32C (Castagnoli), the checksum of TensorFlow's files, at some hundred megabytes per second in NumPy.
 
-Long data are cut into lanes that are worked on side by side, a byte of each at a time. The register is
-linear: that of A followed by B is that of A moved on by len(B) zero bytes, xor that of B begun at zero.
+Long data are split into lanes that are processed side by side, one byte of each at a time. The register is
+linear: register(A + B) = register(A) advanced by len(B) zero bytes, xor register(B) started at zero.
 """
 
 from functools import lru_cache
@@ -13,14 +13,14 @@ import numpy.typing as npt
 _Registers = npt.NDArray[np.uint32]
 
 _POLYNOMIAL = 0x82F63B78
-_LANE_POWER = 10  # 1,024 bytes a lane
+_LANE_POWER = 10  # a lane has 1,024 bytes
 _MAX_LANES_POWER = 14
 _MASK_DELTA = 0xA282EAD8
 _ALL_ONES = 0xFFFFFFFF
 
 
 def masked_crc32c(data: bytes | npt.NDArray[Any]) -> int:
-    """The checksum as TensorFlow stores it: rotated and shifted, lest it meet its own checksum.
+    """Return the checksum as TensorFlow stores it: rotated, plus a constant.
 
     Example:
         >>> hex(masked_crc32c(b"123456789"))
@@ -31,7 +31,7 @@ def masked_crc32c(data: bytes | npt.NDArray[Any]) -> int:
 
 
 def crc32c(data: bytes | npt.NDArray[Any]) -> int:
-    """The plain checksum.
+    """Return the plain checksum.
 
     Example:
         >>> hex(crc32c(b"123456789"))
@@ -51,10 +51,10 @@ def crc32c(data: bytes | npt.NDArray[Any]) -> int:
 
 
 def _lanes(data: npt.NDArray[np.uint8], count: int) -> _Registers:
-    """The register (1,) of `data`, begun at zero."""
+    """Return the register (1,) of `data`, started at zero."""
     table = _table()
     registers = np.zeros(count, np.uint32)
-    for column in np.ascontiguousarray(data.reshape(count, -1).T):  # a byte of each lane
+    for column in np.ascontiguousarray(data.reshape(count, -1).T):  # one byte of each lane
         registers = table[(registers ^ column) & 0xFF] ^ (registers >> 8)
     power = _LANE_POWER
     while len(registers) > 1:
@@ -64,7 +64,7 @@ def _lanes(data: npt.NDArray[np.uint8], count: int) -> _Registers:
 
 
 def _move(registers: _Registers, power: int) -> _Registers:
-    """The registers after 2^power zero bytes."""
+    """Advance the registers by 2^power zero bytes."""
     return _apply(_zeros(power), registers)
 
 
@@ -77,7 +77,7 @@ def _apply(operator: _Registers, x: _Registers) -> _Registers:
 
 @lru_cache
 def _zeros(power: int) -> _Registers:
-    """What 2^power zero bytes do to each value of each byte of a register, (4, 256)."""
+    """Return the effect of 2^power zero bytes on each value of each byte of a register, (4, 256)."""
     if power:
         half = _zeros(power - 1)
         return _apply(half, half)
@@ -88,7 +88,7 @@ def _zeros(power: int) -> _Registers:
 
 @lru_cache
 def _table() -> _Registers:
-    """What each byte does to a register, (256,)."""
+    """Return the effect of each byte on a register, (256,)."""
     table: _Registers = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.bitwise_xor(table >> 1, np.uint32(_POLYNOMIAL), out=table >> 1, where=(table & 1) > 0)

@@ -147,7 +147,7 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
         if found.weights or not found.checkpoints:
             weights = _only(found.weights, folder, "HDF5 file with the weights of a biLM", hint, found)
         else:
-            latest = tf_checkpoint.latest(folder, found.checkpoints)
+            latest = tf_checkpoint.latest_checkpoint(folder, found.checkpoints)
             weights = _only(latest, folder, "TensorFlow checkpoint", hint, found)
     if tf_checkpoint.is_checkpoint(weights):
         model, softmax = tf_checkpoint.read_checkpoint(weights, read_json(options))

@@ -68,7 +68,7 @@ def is_checkpoint(path: Path) -> bool:
         return False
 
 
-def latest(folder: Path, indices: list[Path]) -> list[Path]:
+def latest_checkpoint(folder: Path, indices: list[Path]) -> list[Path]:
     """Return the checkpoint that the folder's `checkpoint` file names; all of them if it names none."""
     record = folder / "checkpoint"
     if len(indices) > 1 and record.is_file():
@@ -78,7 +78,7 @@ def latest(folder: Path, indices: list[Path]) -> list[Path]:
     return indices
 
 
-class Checkpoint:
+class TfCheckpoint:
     """The index of a checkpoint; variables are read when asked for.
 
     Raises:
@@ -149,7 +149,7 @@ def read_checkpoint(index: Path, options: dict[str, Any]) -> tuple[BiLM, Softmax
         ModelFileError: the checkpoint is damaged, or does not fit the options.
         ConfigError: the options are not valid.
     """
-    checkpoint = Checkpoint(index)
+    checkpoint = TfCheckpoint(index)
     shapes = {name: shape for name, shape in checkpoint.shapes().items() if not _OPTIMIZER.search(name)}
     config, table = table_for(index, options, shapes, _CONVENTIONS)
     for entry in table:
@@ -158,7 +158,7 @@ def read_checkpoint(index: Path, options: dict[str, Any]) -> tuple[BiLM, Softmax
     return model, _softmax(checkpoint, shapes, config.projection_dim)
 
 
-def _softmax(checkpoint: Checkpoint, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile | None:
+def _softmax(checkpoint: TfCheckpoint, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile | None:
     weight = _SOFTMAX if _SOFTMAX in shapes else _EMBEDDING  # word vectors may be shared with the softmax
     if _SOFTMAX_BIAS not in shapes or weight not in shapes:
         return None
@@ -172,7 +172,7 @@ def _softmax(checkpoint: Checkpoint, shapes: dict[str, tuple[int, ...]], dim: in
     return SoftmaxFile(shapes[weight][0], partial(_read_softmax, checkpoint, weight))
 
 
-def _read_softmax(checkpoint: Checkpoint, weight: str) -> Softmax:
+def _read_softmax(checkpoint: TfCheckpoint, weight: str) -> Softmax:
     return Softmax(checkpoint.read(weight), checkpoint.read(_SOFTMAX_BIAS))
 
 

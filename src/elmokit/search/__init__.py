@@ -1,4 +1,4 @@
-"""Find uses of words by meaning."""
+"""Find uses of words by their meaning."""
 
 from elmokit.search.neighbours import Use, nearest_uses
 

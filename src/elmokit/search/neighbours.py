@@ -1,4 +1,4 @@
-"""The nearest uses of a word in a text: the table of "play" in Peters et al. 2018, section 5."""
+"""Find the nearest uses of a word in a text, as in the table of "play" in Peters et al. 2018, section 5."""
 
 import heapq
 from collections import deque
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
 
-if TYPE_CHECKING:  # torch, which `import elmokit.search` does without
+if TYPE_CHECKING:  # these import torch
     from elmokit.embed import Embedder, Sentence
 
 Read: TypeAlias = Callable[[], Iterable[Input]]
@@ -24,11 +24,11 @@ class Use:
     """One use of a word.
 
     Attributes:
-        cosine: Cosine of its vector and the query's.
+        cosine: Cosine similarity to the query.
         line: Number of its line (or sentence, if the text was split) from 1; 0 for a query that was given.
         text: Its sentence.
-        start: Where the word begins in the sentence.
-        end: Where it ends.
+        start: Start of the word in the sentence.
+        end: End of the word.
     """
 
     cosine: float
@@ -55,21 +55,21 @@ def nearest_uses(
     Args:
         embedder: The model.
         source: A text file, a sentence a line; "-" for standard input; or a list of lines.
-        word: The word; upper and lower case are the same.
+        word: The word; case is ignored.
         query: A sentence that has the word. Without it, the first one in the text.
         k: How many uses to find.
-        layer: Which of the L+1 layers to compare; the top one tells senses apart best.
+        layer: Which of the L+1 layers to compare; the top one separates senses best.
         any_word: Compare with all words of the text, not only with the same one.
-        tokens: Lines, and the query, are tokens separated by spaces.
-        split: Split running text into sentences first. A language code says by whose rules; True takes the
-            language of the model's tokenizer.
+        tokens: Whether lines and the query are tokens separated by blanks.
+        split: Whether to split running text into sentences first. A language code chooses the rules; True
+            means the language of the model's tokenizer.
 
     Returns:
-        The use that was asked for (the first in its sentence), and the nearest ones, nearest first.
-        Repetitions of the query's own sentence are left out.
+        The use in the query (the first if there are several), and the nearest uses, nearest first.
+        Repetitions of the query's sentence are left out.
 
     Raises:
-        ConfigError: There is no such layer, or `source` would have to be read twice and is standard input.
+        ConfigError: There is no such layer, or no query for standard input, which cannot be read twice.
         DataError: The word is not in the query, or, without a query, not in the text.
 
     Example:
@@ -99,7 +99,7 @@ def nearest_uses(
             for at in range(len(other.tokens)) if any_word else _positions(other, word):
                 yield _use(other, at, cosine=float(cosines[at]), line=number)
 
-    # nlargest holds no more than k uses at a time.
+    # nlargest keeps only k uses in memory.
     return asked, heapq.nlargest(k, uses(), key=lambda use: (use.cosine, -use.line, -use.start))
 
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmokit.base import draft_file, plain_reason, write_json
+from elmokit.base import draft_file, plain_reason, setting_changes, write_json
 from elmokit.errors import ConfigError, DataError
 from elmokit.vectors.rows import Layout, Row
 from elmokit.vectors.writers import check_ending, write_vectors
@@ -176,12 +176,9 @@ class Spool:
 
     def _check_job(self, job: Mapping[str, Any]) -> None:
         before = self._read((self.folder / "job.json").read_bytes())
-        now = json.loads(json.dumps(job))
-        differ = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-        if differ:
-            changes = "; ".join(f"{key} was {before.get(key)}, is now {now.get(key)}" for key in differ)
+        if changes := setting_changes(before, json.loads(json.dumps(job))):
             raise DataError(
-                f"{self.folder} was started with other settings: {changes}. "
+                f"{self.folder} was started with other settings: {'; '.join(changes)}. "
                 "Use the same settings, or start again with overwrite=True"
             )
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.compat.padded_bilm import encode, lengths_of, run, spell, stack_padded, with_padding_row
-from elmokit.formats import entries, load_model
+from elmokit.formats import allennlp_entries, load_model
 from elmokit.model import CarriedState, first_positions, with_boundaries
 from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, lists_of_tokens
 
@@ -123,7 +123,9 @@ def _to_their_names(module: nn.Module, state: dict[str, Any], prefix: str, metad
     assert isinstance(module, _ElmoBiLm)
     inside = f"{prefix}_bilm."
     ours = {key.removeprefix(inside): state.pop(key) for key in list(state) if key.startswith(inside)}
-    state.update((prefix + entry.name, entry.content(ours)) for entry in entries(module._bilm.config))
+    state.update(
+        (prefix + entry.name, entry.content(ours)) for entry in allennlp_entries(module._bilm.config)
+    )
 
 
 def _to_our_names(
@@ -139,7 +141,7 @@ def _to_our_names(
     """Before `load_state_dict`: the inverse. A weight that is missing or does not fit keeps its value."""
     assert isinstance(module, _ElmoBiLm)
     ours = {key: tensor.detach().clone() for key, tensor in module._bilm.state_dict().items()}
-    for entry in entries(module._bilm.config):
+    for entry in allennlp_entries(module._bilm.config):
         content = state.pop(prefix + entry.name, None)
         if content is None:
             missing.append(prefix + entry.name)
