@@ -25,7 +25,7 @@ def test_a_text(run, model, tmp_path):
     assert shown.exit_code == 0
     assert "warning  HTML entities: '&amp;' in line 1" in shown.stdout
     text.write_text("Tom , Jerry and a mouse .\n")
-    assert "use --tokens, so that the tokens" in run("doctor", model, text).stdout
+    assert "keep these tokens (--tokens)" in run("doctor", model, text).stdout
     assert "use tokens=True" in run("doctor", model, text, "--json").stdout
     text.write_text("Tom and Jerry\n")
     assert "ok       1 line: none of the classic mistakes" in run("doctor", model, text).stdout
