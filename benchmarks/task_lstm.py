@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from common import RESULTS, machine, markdown_table
-from elmokit.kernels.lstm_packed import bidirectional_lstm
+from elmokit.kernels.lstm_training import bidirectional_lstm
 from elmokit.model import Packing
 
 _SENTENCES, _INPUT, _CELLS, _ROUNDS = 32, 228, 200, 3

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
-from elmokit.kernels.lstm_packed import bidirectional_lstm
+from elmokit.kernels.lstm_training import bidirectional_lstm
 from elmokit.kernels.precision import supported
 from elmokit.model import Packing
 

@@ -4,8 +4,7 @@ from elmokit.kernels.device import find_device
 from elmokit.kernels.dropout import Dropout, dropout
 from elmokit.kernels.gates import LayerWeights, add_to_forget_gate
 from elmokit.kernels.lstm_inference import InferenceLSTM
-from elmokit.kernels.lstm_packed import bidirectional_lstm
-from elmokit.kernels.lstm_window import lstm_window
+from elmokit.kernels.lstm_training import bidirectional_lstm, lstm_window
 from elmokit.kernels.memory import flushed_denormals, keep_freed_memory
 from elmokit.kernels.packing import Packing, step_blocks
 from elmokit.kernels.precision import (

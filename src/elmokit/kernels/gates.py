@@ -83,7 +83,7 @@ def gate_gradients(
     gates: Tensor,
     grad_memory: Tensor,
     grad_cell: Tensor,
-    cells: tuple[Tensor | None, Tensor, Tensor],
+    cells: tuple[Tensor, Tensor, Tensor],
     scratch: Sequence[Tensor],
     *,
     clip: float | None = None,
@@ -95,7 +95,7 @@ def gate_gradients(
         gates: (b, 4N) σ(z_i), σ(z_f), tanh(z_j), σ(z_o); overwritten by ∂z.
         grad_memory: (b, N) gradient of σ(z_o) · tanh(c); overwritten.
         grad_cell: (b, N) gradient of c from the later step; overwritten by that of the earlier cell.
-        cells: (b, N) each: the earlier cell (None if it was zero), c, and tanh(c).
+        cells: (b, N) each: the earlier cell, c, and tanh(c).
         scratch: Three tensors (b, N) to work in.
         clip: Limit of the cell, or None.
         reset: Rows whose earlier cell was set to zero, or None.
@@ -111,16 +111,13 @@ def gate_gradients(
     clear_clipped(grad_cell, cell, clip)
     torch.mul(grad_cell, j, out=grad_i)
     torch.mul(grad_cell, i, out=grad_j)
-    if before is None:
-        f.zero_()
-    else:
-        torch.mul(grad_cell, before, out=grad_f)
-        grad_cell.mul_(f)
-        if reset is not None:
-            grad_f.index_fill_(0, reset, 0.0)
-            grad_cell.index_fill_(0, reset, 0.0)
-        _aten.sigmoid_backward.grad_input(grad_f, f, grad_input=f)
+    torch.mul(grad_cell, before, out=grad_f)
+    grad_cell.mul_(f)
+    if reset is not None:
+        grad_f.index_fill_(0, reset, 0.0)
+        grad_cell.index_fill_(0, reset, 0.0)
     _aten.sigmoid_backward.grad_input(grad_i, i, grad_input=i)
+    _aten.sigmoid_backward.grad_input(grad_f, f, grad_input=f)
     _aten.tanh_backward.grad_input(grad_j, j, grad_input=j)
 
 
