@@ -135,7 +135,7 @@ def test_what_is_refused(elmo, call, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"batch_tokens": 0}, "batch_tokens must be at least 1, found 0"),
+        ({"batch_tokens": 0}, "batch_tokens must be a whole number of at least 1, found 0"),
         ({"device": "gpu"}, "device 'gpu' cannot be used here"),
         ({"mix": ScalarMix(2)}, "the mix has 2 layers, the model 3"),
     ],

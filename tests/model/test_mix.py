@@ -118,7 +118,7 @@ def test_any_number_of_axes_between():
         ({"kind": "residual", "weights": [1.0] * 3}, "a residual mix of 3 layers has 2 weights, found 3"),
         ({"layer_norm": "keras"}, "layer_norm must be one of bilm-tf, allennlp, found 'keras'"),
         ({"kind": "sum"}, "kind must be one of softmax, fixed, residual, found 'sum'"),
-        ({"dropout": 1.5}, "dropout must be from 0 to 1, found 1.5"),
+        ({"dropout": 1.5}, "dropout must be a finite number from 0 to 1, found 1.5"),
     ],
 )
 def test_errors(arguments, message):

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elmokit.base import check_whole_number
 from elmokit.embed.engine import Batch, InferenceBiLM
 from elmokit.embed.reader import (
     Text,
@@ -49,13 +49,13 @@ def load(
     """Open a model, whatever its format.
 
     Args:
-        path: a folder, an options file, a zip, or the name of a bundled model.
-        weights: the weights, where they do not lie beside the options.
-        precision: "float32", "int8", "bfloat16" or "auto" for the fastest that this machine does natively.
+        path: A folder, an options file, a zip, or the name of a bundled model.
+        weights: The weights, if they do not lie beside the options.
+        precision: "float32", "int8", "bfloat16", or "auto" for the fastest that this machine does natively.
         device: "cpu", "cuda", … or "auto" for the fastest there is.
-        stateful: carry the LSTM's state over calls as the old systems do; see `Embedder`.
-        tokenizer: instead of the model's own: a spec, or "name" or "name:language".
-        batch_tokens: about how many tokens go through the network at once.
+        stateful: Carry the LSTM's state from call to call, as the old systems do; see `Embedder`.
+        tokenizer: Replaces the model's own: a spec, or "name" or "name:language".
+        batch_tokens: About how many tokens go through the network at once.
     """
     return Embedder(
         load_model(path, weights),
@@ -70,16 +70,16 @@ def load(
 class Embedder:
     """A model ready to embed.
 
-    With `stateful=True` row k of each `embed` call goes on from where row k of the call before it stopped, as
-    AllenNLP and bilm-tf do with the rows of a batch; `stream` is then a call for each sentence, and `reset`
-    clears. Without it every sentence starts from zero. One embedder serves one thread at a time.
+    With `stateful=True`, row k of each `embed` call continues where row k of the previous call stopped, as
+    AllenNLP and bilm-tf do with the rows of a batch; `stream` then makes a call for each sentence, and
+    `reset` clears the state. Otherwise every sentence starts from zero. One embedder serves one thread.
 
     Args:
-        bundle: the model, from `elmokit.formats.load_model`. Its weights are laid out for fast products at
+        bundle: The model, from `elmokit.formats.load_model`. Its weights are laid out for fast products at
             the first call; later changes of them are not seen.
-        precision, device, stateful, tokenizer, batch_tokens: see `load`.
-        mix: how `vectors` come from `layers`; the average when not given. A layer norm takes its statistics
-            from the sentence alone.
+        precision, device, stateful, tokenizer, batch_tokens: See `load`.
+        mix: How `vectors` are made from `layers`; their average if not given. A layer norm takes its
+            statistics from the sentence alone.
     """
 
     def __init__(
@@ -93,8 +93,7 @@ class Embedder:
         mix: ScalarMix | None = None,
         batch_tokens: int = 8192,
     ) -> None:
-        if batch_tokens < 1:
-            raise ConfigError(f"batch_tokens must be at least 1, found {batch_tokens}")
+        check_whole_number("batch_tokens", batch_tokens, least=1)
         self.bundle = bundle
         self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
@@ -106,11 +105,9 @@ class Embedder:
             tokenizer = TokenizerSpec.parse(tokenizer)
         self.tokenizer_spec = tokenizer or bundle.tokenizer
         self.mix = (mix or ScalarMix.average(self.model.num_outputs)).to(self.device).eval()
-        if len(self.mix.coefficients()) != self.model.num_outputs:
-            layers = len(self.mix.coefficients())
-            raise ConfigError(
-                f"the mix has {layers} layers, the model {self.model.num_outputs}; make them equal"
-            )
+        mixed, layers = len(self.mix.coefficients()), self.model.num_outputs
+        if mixed != layers:
+            raise ConfigError(f"the mix has {mixed} layers, the model {layers}; make them equal")
         if stateful and self.model.config.joined_directions:
             raise ConfigError("this model starts every sentence from zero; leave out stateful=True")
         self.stateful = stateful
@@ -133,12 +130,12 @@ class Embedder:
 
     @property
     def num_layers(self) -> int:
-        """L + 1, the layers of each token, the token layer among them."""
+        """Return L + 1, the number of layers of each token, the token layer included."""
         return self.model.num_outputs
 
     @property
     def dim(self) -> int:
-        """2P, the numbers of each vector."""
+        """Return 2P, the size of each vector."""
         return self.model.config.output_dim
 
     def reset(self) -> None:
@@ -157,8 +154,8 @@ class Embedder:
         """Embed one text, or many.
 
         Args:
-            texts: a string is one sentence; of a list (or any iterable) each item is one: a string that will
-                be tokenised, or a list of tokens that will be taken as they are.
+            texts: A string is one sentence. Each item of a list (or of any iterable) is one sentence too: a
+                string that will be tokenised, or a list of tokens that will be taken as they are.
 
         Returns:
             A Sentence for a string, else a list of them in the order given.
@@ -173,18 +170,15 @@ class Embedder:
         return list(self.stream(texts))
 
     def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
-        """Embed any number of texts in order, holding only a few batches at a time."""
+        """Embed any number of texts in order, holding only a few batches in memory at a time."""
         refuse_one_string(texts)
-        if self.stateful:
-            for text in texts:
-                yield from self._embed_call([self._prepare(text)])
-            return
         prepared = map(self._prepare, texts)
-        for window in windows(prepared, lambda one: one.length, self.batch_tokens):
+        one_by_one = ([one] for one in prepared)
+        for window in one_by_one if self.stateful else windows(prepared, len, self.batch_tokens):
             yield from self._embed_call(window)
 
     def encode(self, texts: Iterable[Text], *, pooling: Pooling = "mean") -> Floats:
-        """One vector per text, (n, 2P); see `Sentence.pool`."""
+        """Return one vector per text, (n, 2P); see `Sentence.pool`."""
         rows = [sentence.pool(pooling) for sentence in self.stream(texts)]
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
 
@@ -200,82 +194,78 @@ class Embedder:
     @torch.inference_mode()
     @whole_pieces()
     def _embed_window(self, window: list["_Prepared"]) -> list[Sentence]:
-        """Embed sentences by batches of like length and give them back in order."""
-        rows_of = list(batches_by_length([prepared.length for prepared in window], self.batch_tokens))
+        """Embed sentences in batches of similar length and return them in order."""
+        rows_of = list(batches_by_length([len(one) for one in window], self.batch_tokens))
         groups = [[window[row] for row in rows] for rows in rows_of]
         results: dict[int, Sentence] = {}
         done = self._engine(list(self._batches(groups, rows_of)))
         for rows, group, (layers, end) in zip(rows_of, groups, done, strict=True):
             if self.stateful:
                 self._carried.put(torch.tensor(rows), end)
-            vectors = self._mix(layers, [prepared.length for prepared in group])  # (S, 2P)
-            sentences = self._split(group, layers.cpu().numpy(), vectors.cpu().numpy())
-            results.update(zip(rows, sentences, strict=True))
+            vectors = self._mix(layers, [len(one) for one in group])  # (S, 2P)
+            results.update(zip(rows, self._split(group, layers.cpu().numpy(), vectors), strict=True))
         return [results[row] for row in range(len(window))]
 
     def _batches(self, groups: list[list["_Prepared"]], rows_of: list[list[int]]) -> Iterator[Batch]:
-        tokens = [list(chain.from_iterable(map(self._with_boundaries, group))) for group in groups]
-        vectors = self._type_vectors(list(chain.from_iterable(tokens)))  # (all tokens, P)
-        parts = torch.split(vectors, list(map(len, tokens)))  # (S, P) each
-        for group, rows, x in zip(groups, rows_of, parts, strict=True):
-            lengths = torch.tensor([prepared.length for prepared in group])
-            state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
-            yield Batch(x, lengths, state)
-
-    def _with_boundaries(self, prepared: "_Prepared") -> Iterator[str]:
         begin, end = self.bundle.boundaries
-        yield begin
-        for token in prepared.tokens:
-            yield token.text
-        yield end
+        tokens = [token for group in groups for one in group for token in (begin, *one.words, end)]
+        sizes = [sum(map(len, group)) for group in groups]
+        parts = torch.split(self._type_vectors(tokens), sizes)  # (S, P) each
+        for group, rows, x in zip(groups, rows_of, parts, strict=True):
+            state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
+            yield Batch(x, torch.tensor([len(one) for one in group]), state)
 
-    def _split(self, batch: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
+    def _split(self, group: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
+        """Split a batch, (L+1, S, 2P) and (S, 2P), into its sentences."""
         start = 0
-        for prepared in batch:
-            end = start + prepared.length - 1
-            tokens = [token.text for token in prepared.tokens]
+        for one in group:
+            end = start + len(one) - 1
             yield Sentence(
-                text=prepared.text,
-                tokens=tokens,
-                offsets=[(token.start, token.end) for token in prepared.tokens],
+                text=one.text,
+                tokens=one.words,
+                offsets=[(token.start, token.end) for token in one.tokens],
                 # Copies: a view of one sentence would keep its whole batch in memory.
                 layers=np.ascontiguousarray(layers[:, start + 1 : end]),
                 vectors=np.ascontiguousarray(vectors[start + 1 : end]),
                 boundaries=np.ascontiguousarray(layers[:, [start, end]]),
-                truncated=self._reader.truncated(tokens),
-                unknown=self._reader.unknown(tokens),
+                truncated=self._reader.truncated(one.words),
+                unknown=self._reader.unknown(one.words),
             )
             start = end + 1
 
-    def _mix(self, layers: Tensor, lengths: list[int]) -> Tensor:
+    def _mix(self, layers: Tensor, lengths: list[int]) -> Floats:
+        """Mix the layers of a batch, (L+1, S, 2P) → (S, 2P); a layer norm sentence by sentence."""
         if self.mix.layer_norm is None:
-            mixed: Tensor = self.mix(layers)
+            mixed: Floats = self.mix(layers).cpu().numpy()
             return mixed
         parts = []
         for sentence in torch.split(layers, lengths, dim=1):  # (L+1, T+2, 2P)
             counted = torch.ones(sentence.shape[1], dtype=torch.bool, device=layers.device)
             counted[[0, -1]] = self.mix.counts_boundaries or sentence.shape[1] == 2
             parts.append(self.mix(sentence, counted))
-        return torch.cat(parts)
+        joined: Floats = torch.cat(parts).cpu().numpy()
+        return joined
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A sentence on its way: its text and tokens."""
+    """A text and its tokens; its length counts the boundary tokens too."""
 
     text: str
     tokens: list[Token]
 
-    @property
-    def length(self) -> int:
-        """Tokens, `<S>` and `</S>`."""
+    def __len__(self) -> int:
         return len(self.tokens) + 2
+
+    @property
+    def words(self) -> list[str]:
+        return [token.text for token in self.tokens]
 
 
 def _warn_of_one_sentence(texts: Sequence[Any], reader: TextReader) -> None:
-    """A list of words is most likely one sentence that should have been wrapped in another list.
+    """Warn about a list of words, which is most likely one sentence that should be in another list.
 
-    Text without blanks may be a sentence too, in Chinese for one: then the tokenizer cuts most of them.
+    Text without blanks may also be a sentence, for example in Chinese; then most items have several tokens.
     """
     words = (isinstance(text, str) and text and not any(map(str.isspace, text)) for text in texts)
     if len(texts) > 2 and all(words) and sum(len(reader(text)) == 1 for text in texts) > len(texts) / 2:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from elmokit.base import check_option
-from elmokit.errors import ConfigError
 
 Floats = npt.NDArray[np.float32]
 Pooling = Literal["mean", "max", "ends"]
@@ -21,14 +20,14 @@ class Sentence:
     """One embedded sentence of T tokens.
 
     Attributes:
-        text: as given (tokens that were given apart are joined by blanks).
-        tokens: what was read.
-        offsets: where each token stands in `text`.
+        text: As given; tokens that were given as a list are joined by blanks.
+        tokens: What was read.
+        offsets: Where each token stands in `text`.
         layers: (L+1, T, 2P) token layer first.
         vectors: (T, 2P) the mix of the layers.
         boundaries: (L+1, 2, 2P) the layers of `<S>` and `</S>`.
-        truncated: positions of the tokens that the model does not read to their end, being too long.
-        unknown: positions of the tokens that a model of words, not of characters, does not know.
+        truncated: Positions of the tokens that are too long for the model to read to their end.
+        unknown: Positions of the tokens that a model of words, not of characters, does not know.
     """
 
     text: str
@@ -44,7 +43,7 @@ class Sentence:
         return len(self.tokens)
 
     def __getitem__(self, which: str | SupportsIndex | slice) -> Floats:
-        """The vector of a token, by position or by its text where that stands only once."""
+        """Return the vector of a token, given by its position, or by its text if that occurs once."""
         if not isinstance(which, str):
             by_position: Floats = self.vectors[which]
             return by_position
@@ -55,14 +54,13 @@ class Sentence:
         return self[places[0]]
 
     def pool(self, pooling: Pooling = "mean") -> Floats:
-        """One vector (2P,) for the whole sentence; zeros for an empty one.
+        """Return one vector (2P,) for the whole sentence; zeros for an empty one.
 
         Args:
             pooling: "mean" or "max" over the tokens, or "ends": what each direction knows when it has read
                 everything, i.e. the forward half of the last token and the backward half of the first.
         """
-        if pooling not in get_args(Pooling):
-            raise ConfigError(f"pooling must be one of {', '.join(get_args(Pooling))}, found {pooling!r}")
+        check_option("pooling", pooling, get_args(Pooling))
         vectors = self.vectors
         if not len(vectors):
             return np.zeros(vectors.shape[1], np.float32)
@@ -81,5 +79,5 @@ class Sentence:
         return chosen
 
     def to_torch(self) -> Tensor:
-        """The layers (L+1, T, 2P) as a tensor that shares their memory."""
+        """Return the layers (L+1, T, 2P) as a tensor that shares their memory."""
         return torch.from_numpy(self.layers)

@@ -1,4 +1,11 @@
-"""Fast paths behind one interface each: products by precision, LSTM loops, threads, memory, devices."""
+"""Fast paths, each behind one interface.
+
+gates, packing    what all LSTM loops share
+lstm_inference    all layers of one direction over a packed batch, for embedding
+lstm_training     layers with a backward pass of their own, for pretraining and tasks
+precision         products in float32, int8 and bfloat16
+threads, memory, device, dropout, seeding
+"""
 
 from elmokit.kernels.device import find_device
 from elmokit.kernels.dropout import Dropout, dropout

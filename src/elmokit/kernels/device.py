@@ -1,4 +1,4 @@
-"""Where the numbers are worked on."""
+"""The device that computes."""
 
 import torch
 
@@ -6,10 +6,10 @@ from elmokit.errors import ConfigError
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name, or for "auto" the fastest there is.
+    """Return the device of that name; "auto" is the fastest there is.
 
     Raises:
-        ConfigError: there is no such device here.
+        ConfigError: There is no such device here.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"

@@ -1,7 +1,7 @@
-"""In which numbers the products are formed, and whether this machine does that well.
+"""Matrix products in float32, int8 or bfloat16, and which of these this machine does natively.
 
-The one place that knows torch's low-precision operators, because they are moving. Everything but the products
-(cell state, gates, clips, skips, sums) is float32 whatever the precision.
+This is the only place that knows torch's low-precision operators, because they keep changing. Everything but
+the products (cell state, gates, clips, skips, sums) is float32 whatever the precision.
 """
 
 import platform
@@ -22,7 +22,7 @@ ROWS_TOGETHER = 8
 
 _INT8_MAX = 127
 _FEW_ROWS = 3
-# Panels of 2 MB, but never narrow ones; a matrix of fewer than four is as fast in one piece.
+# Panels of 2 MB, but never narrow ones; a matrix of fewer than four panels is as fast in one piece.
 _PANEL_NUMBERS = 512 * 1024
 _PANEL_COLUMNS = 256
 _WORTH_PANELS = 4
@@ -30,10 +30,10 @@ _TINY = torch.finfo(torch.float32).tiny
 
 
 class Product(Protocol):
-    """A matrix, laid out once for fast products: x ↦ x · Wᵀ + b."""
+    """A matrix laid out once for fast products: x ↦ x · Wᵀ + b."""
 
     def __call__(self, x: Tensor, space: Tensor | None = None) -> Tensor:
-        """(b, in) → (b, out), float32; written into `space` (b, out) if there is one."""
+        """Return x · Wᵀ + b, (b, in) → (b, out) in float32, written into `space` (b, out) if given."""
         ...
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
@@ -46,7 +46,7 @@ class Product(Protocol):
 
 
 def supported(device: str = "cpu") -> list[Precision]:
-    """What this machine does natively, fastest last.
+    """Return what this machine does natively, fastest last.
 
     * int8 needs FBGEMM, which needs AVX2; with VNNI it is several times as fast as float32, without it less.
     * bfloat16 needs AVX512-BF16 or AMX: elsewhere it is emulated and slower than float32. GPUs do it.
@@ -62,16 +62,16 @@ def supported(device: str = "cpu") -> list[Precision]:
 
 
 def _cpu_has(name: str) -> bool:
-    """Whether torch says so: some versions do not know some names."""
+    """Ask torch; some versions do not know some names."""
     ask = getattr(torch.cpu, f"_is_{name}_supported", None)
     return ask is not None and bool(ask())
 
 
 def resolve(name: str, device: str = "cpu") -> Precision:
-    """The precision of that name, or for "auto" the fastest that the machine does natively.
+    """Return the precision of that name; "auto" is the fastest that the machine does natively.
 
     Raises:
-        ConfigError: there is no such precision, or it would be slower than float32 here.
+        ConfigError: There is no such precision, or it would be slower than float32 here.
     """
     native = supported(device)
     if name == "auto":
@@ -88,12 +88,12 @@ def resolve(name: str, device: str = "cpu") -> Precision:
 
 
 def training_precision(device: str = "cpu") -> Precision:
-    """bfloat16 where it is native, else float32."""
+    """Return bfloat16 where it is native, else float32."""
     return "bfloat16" if "bfloat16" in supported(device) else "float32"
 
 
 def multiply(a: Tensor, b: Tensor, precision: Precision) -> Tensor:
-    """A · b in float32, with factors of that precision (float32 or bfloat16)."""
+    """Return a · b in float32, computed from factors of that precision (float32 or bfloat16)."""
     if precision == "bfloat16":
         return (a.bfloat16() @ b.bfloat16()).float()
     return a @ b
@@ -105,10 +105,10 @@ def make_product(
     """Lay out a matrix.
 
     Args:
-        precision: of the product.
+        precision: Of the product.
         weight: (out, in).
-        bias: (out,), added by `__call__` alone.
-        bound: what |x| never exceeds, if that is known: int8 then need not look for each row's range.
+        bias: (out,), added only by `__call__`.
+        bound: What |x| never exceeds, if known: int8 then need not look for the range of each row.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "int8":
@@ -119,8 +119,9 @@ def make_product(
 class _Float32:
     """Plain products. New memory for a large result costs as much as the product itself: hence `space`.
 
-    A matrix that is large for the processor's cache is multiplied by panels, each of some of its outputs: the
-    library lays out a matrix anew for each product, and the cache holds a panel twice. The sums are the same.
+    A matrix too large for the processor's cache is multiplied panel by panel, each with some of its outputs,
+    because the library copies a matrix for each product and the cache has room for both copies of a panel.
+    The sums are the same.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -143,7 +144,7 @@ class _Float32:
 
     @cached_property
     def _weight_by_input(self) -> Tensor:
-        """The same matrix laid out the other way: up to twice as fast for a few rows, slower for more."""
+        """Lay out the matrix the other way: up to twice as fast for a few rows, slower for more."""
         return self._weight.contiguous()  # (in, out)
 
     def add_to(self, target: Tensor, x: Tensor) -> None:
@@ -164,7 +165,7 @@ class _Float32:
 
 
 class _BFloat16:
-    """bfloat16 factors, sums in float32 inside the product."""
+    """Factors in bfloat16; the product sums in float32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._weight = weight.bfloat16().contiguous().T  # (in, out)
@@ -185,12 +186,12 @@ class _BFloat16:
 class _Int8:
     """Weights in int8 by output channel, x in int8 by row (FBGEMM).
 
-    FBGEMM takes one range for all of x, so a row's result would depend on the rows beside it. Here every row
-    is first divided by its own largest number, and a row that holds 1 and -1 is put in front, so that the
-    range is always the same: each row is quantised by itself, finer, and exactly the same in any batch.
-    Where x has a known bound, that row holds the bound, and nothing is divided.
+    FBGEMM takes one range for all of x, so the result of a row would depend on the rows beside it. Here every
+    row is first divided by its largest number, and a row that holds 1 and -1 is put in front, so that the
+    range is always the same: each row is quantised by itself, more finely, and alike in any batch. If x has a
+    known bound, that first row holds the bound, and nothing is divided.
 
-    Without VNNI the processor adds pairs of products in 16 bits, which overflow unless x is kept to 7 bits.
+    Without VNNI the processor adds pairs of products in 16 bits, which overflow unless x has only 7 bits.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, bound: float | None) -> None:
@@ -208,7 +209,7 @@ class _Int8:
             self._range[0, :2] = torch.tensor([1.0, -1.0]) * (bound or 1.0)
 
     def _multiply(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(b, in) → (b, out) and (b, 1) or a number, whose product is x · Wᵀ."""
+        """Return (b, out) and (b, 1) or a number, whose product is x · Wᵀ."""
         rows = torch.cat([self._range, x])  # (1 + b, in)
         if self._one is not None:
             largest = self._one
@@ -233,5 +234,5 @@ class _Int8:
 
 
 def int8_scale(weight: Tensor) -> Tensor:
-    """(…, in) → (…), what one step of int8 is worth in each row; never zero."""
+    """Return what one step of int8 is worth in each row, (…, in) → (…); never zero."""
     return (weight.abs().amax(dim=-1) / _INT8_MAX).clamp_min(_TINY)

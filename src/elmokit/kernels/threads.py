@@ -1,8 +1,8 @@
 """Independent pieces of work side by side, each on one thread.
 
-torch's own threads share one operation at a time and wait for each other at its end by spinning. An LSTM is
+Torch's own threads share one operation at a time and wait for each other at its end by spinning. An LSTM is
 thousands of short operations: on a busy machine the waiting can make two threads ten times slower than one.
-Whole pieces of work (a batch in one direction) wait for nobody until they are done.
+Large pieces of work (one batch in one direction) need not wait for each other until they are done.
 """
 
 import os
@@ -23,8 +23,8 @@ _this_thread = threading.local()
 
 @contextmanager
 def whole_pieces() -> Iterator[None]:
-    """Within it torch has only this thread for what this thread asks; `side_by_side` still uses them all."""
-    if hasattr(_this_thread, "available"):  # within another one
+    """Run torch single-threaded inside this block; `side_by_side` still uses all threads."""
+    if hasattr(_this_thread, "available"):  # inside another such block
         yield
         return
     before = torch.get_num_threads()
@@ -38,7 +38,7 @@ def whole_pieces() -> Iterator[None]:
 
 
 def num_threads() -> int:
-    """How many threads `side_by_side` uses."""
+    """Return how many threads `side_by_side` uses."""
     available: int = getattr(_this_thread, "available", torch.get_num_threads())
     return available
 
@@ -46,7 +46,7 @@ def num_threads() -> int:
 def side_by_side(
     function: Callable[[Item], Result], items: Sequence[Item], device: torch.device
 ) -> list[Result]:
-    """`function` of each item, in order, without gradients; on the CPU by as many threads as torch has."""
+    """Map a function over items, without gradients; on the CPU with as many threads as torch has."""
 
     def run(item: Item) -> Result:
         with torch.inference_mode():
@@ -60,22 +60,22 @@ def side_by_side(
 
 @lru_cache(maxsize=2)
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process (a forked one does not inherit its parent's), each with one for torch."""
+    """Start the threads of this process (a forked one does not inherit its parent's)."""
     before = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, "elmokit", initializer=_one_thread_for_torch)
+    pool = ThreadPoolExecutor(threads, "elmokit", initializer=_limit_threads, initargs=(1,))
     all_there = threading.Barrier(threads)
     list(pool.map(lambda _: all_there.wait(), range(threads)))
-    torch.set_num_threads(before)  # setting it in a thread has also set it for threads yet to come
+    torch.set_num_threads(before)  # setting it in a thread has also set it for later threads
     return pool
 
 
-def _one_thread_for_torch() -> None:
-    torch.get_num_threads()  # at the first question a thread takes over the common number; change it then
-    torch.set_num_threads(1)
+def _limit_threads(number: int) -> None:
+    torch.get_num_threads()  # when first asked, a thread takes over the common number: change it afterwards
+    torch.set_num_threads(number)
 
 
 class PairOfThreads:
-    """Two threads, each with half of torch's threads. On other devices than the CPU work is done in turn."""
+    """Two threads, each with half of torch's threads. On other devices than the CPU they take turns."""
 
     def __init__(self, device: torch.device) -> None:
         self._pool = None
@@ -84,12 +84,11 @@ class PairOfThreads:
             self._pool = ThreadPoolExecutor(2, "pretrain", initializer=_begin_thread, initargs=(share,))
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """`function` of each item, in order."""
+        """Map a function over two items."""
         return list(map(function, items) if self._pool is None else self._pool.map(function, items))
 
 
 def _begin_thread(threads: int) -> None:
-    torch.get_num_threads()  # at the first question a thread takes over the common number; change it then
-    torch.set_num_threads(threads)
-    # Saturated gates make numbers too small for the processor's fast path: training slows to less than half.
+    _limit_threads(threads)
+    # Saturated gates make numbers too small for the processor's fast path: training would slow to half speed.
     torch.set_flush_denormal(True)

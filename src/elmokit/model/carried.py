@@ -1,6 +1,5 @@
-"""State that goes on from call to call, row by row, as the old systems have it."""
+"""State that is carried from call to call, row by row, as in the old systems."""
 
-import torch
 from torch import Tensor
 
 from elmokit.model.bidirectional import BiLM
@@ -8,30 +7,29 @@ from elmokit.model.lstm import LayerState
 
 
 class CarriedState:
-    """Where each row of the calls so far has stopped; rows that were never there start from zero."""
+    """Where each row of the earlier calls has stopped; new rows start from zero."""
 
     def __init__(self) -> None:
         self._layers: list[LayerState] | None = None
 
     def reset(self) -> None:
-        """Forget: the next call starts from zero."""
+        """Forget everything: the next call starts from zero."""
         self._layers = None
 
     def rows(self, model: BiLM, rows: Tensor) -> list[LayerState]:
-        """The state of these rows."""
+        """Return the state of these rows."""
         weight = next(model.parameters())
         layers = model.start(0) if self._layers is None else [layer.to(weight) for layer in self._layers]
         missing = int(rows.max()) + 1 - layers[0].cell.shape[1] if len(rows) else 0
         if missing > 0:
             layers = [
-                LayerState(torch.cat([a.hidden, b.hidden], dim=1), torch.cat([a.cell, b.cell], dim=1))
-                for a, b in zip(layers, model.start(missing), strict=True)
+                LayerState.cat([old, new]) for old, new in zip(layers, model.start(missing), strict=True)
             ]
         self._layers = layers
         return [layer.rows(rows) for layer in layers]
 
     def put(self, rows: Tensor, ends: list[LayerState]) -> None:
-        """Keep where these rows, which `rows` has given before, have stopped."""
+        """Keep the state of these rows, which `rows` has returned before."""
         assert self._layers is not None
         # New tensors: those of inference mode cannot be written outside it.
         self._layers = [

@@ -12,10 +12,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from elmokit.model import Packing
+from elmokit.kernels import Packing
 
 _FORBIDDEN = -1e4  # finite, so that no gradient is infinity times zero
-_SAFE = 1e-30  # a sum of exps of which nothing that float32 rounds to zero is a part worth counting
+_SAFE = 1e-30  # in a sum of exps above this, terms that float32 rounds to zero do not count
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Beliefs:
     Attributes:
         emissions: (S, K).
         transitions: (K, K).
-        alpha: (S, K) of all that precedes a token, and itself.
-        beta: (S, K) of all that follows it.
-        log_z: (S,) of the token's sentence.
+        alpha: (S, K) log-sum over all paths up to a token and its tag.
+        beta: (S, K) log-sum over all paths after it.
+        log_z: (S,) log Z of the token's sentence.
     """
 
     emissions: Tensor
@@ -37,20 +37,20 @@ class Beliefs:
     log_z: Tensor
 
     def of_tokens(self) -> Tensor:
-        """p(y_t = k) for every token and tag, (S, K)."""
+        """Return p(y_t = k) for every token and tag, (S, K)."""
         return (self.alpha + self.beta - self.log_z[:, None]).exp().clamp(max=1.0)
 
     def of_run(self, start: int, tags: list[int]) -> float:
-        """The probability of exactly these tags from token `start` of the batch on, all of one sentence."""
+        """Return the probability of exactly these tags from token `start` on, all in one sentence."""
         places = torch.arange(start + 1, start + len(tags))
         inside = self.emissions[places, tags[1:]].sum() + self.transitions[tags[:-1], tags[1:]].sum()
         end = start + len(tags) - 1
         log_p = self.alpha[start, tags[0]] + inside + self.beta[end, tags[-1]] - self.log_z[start]
-        return min(1.0, log_p.exp().item())  # rounding may bring it a little above
+        return min(1.0, log_p.exp().item())  # rounding may bring it slightly above
 
 
 class CRF(nn.Module):
-    """Transition scores, those of steps that may not be taken fixed at minus (almost) infinity.
+    """Scores of transitions between tags; forbidden transitions have a fixed, large negative score.
 
     Args:
         legal: (K + 1, K + 1) bool, whether tag j may follow tag i; the last row and column are the boundary.
@@ -64,18 +64,18 @@ class CRF(nn.Module):
         self.weight = nn.Parameter(torch.zeros(legal.shape))
 
     def loss(self, emissions: Tensor, tags: Tensor, packing: Packing) -> Tensor:
-        """-Σ log p(y) over the sentences of the batch.
+        """Return -Σ log p(y) over the sentences of the batch.
 
         Args:
             emissions: (S, K).
-            tags: (S,) the right ones.
-            packing: of the sentences' lengths.
+            tags: (S,) the gold tags.
+            packing: How the sentences are packed.
         """
         return self._alphas(emissions, packing)[1].sum() - self._path_scores(emissions, tags, packing)
 
     @torch.no_grad()
     def best_paths(self, emissions: Tensor, packing: Packing) -> Tensor:
-        """The likeliest tags of each sentence (Viterbi), (S, K) → (S,)."""
+        """Return the most likely tags of each sentence (Viterbi), (S, K) → (S,)."""
         inner, begin, end = self._parts()
         steps = torch.split(emissions[packing.index[0].to(emissions.device)], packing.step_sizes)
         score, pointers = steps[0] + begin, []  # (b, K)
@@ -86,7 +86,7 @@ class CRF(nn.Module):
             scores.append(score)
             pointers.append(pointer)
         tags: list[Tensor] = []
-        following = emissions.new_zeros(0, dtype=torch.long)  # the tags of the sentences that go on
+        following = emissions.new_zeros(0, dtype=torch.long)  # tags of the sentences that continue
         back: list[Tensor | None] = [None, *reversed(pointers)]
         for at_step, origin in zip(reversed(scores), back, strict=True):
             going_on = following if origin is None else origin.gather(1, following[:, None])[:, 0]
@@ -97,7 +97,7 @@ class CRF(nn.Module):
 
     @torch.no_grad()
     def beliefs(self, emissions: Tensor, packing: Packing) -> "Beliefs":
-        """What the field believes of single tokens and of runs of them, by the forward-backward algorithm."""
+        """Compute the sums behind the probabilities of tokens and runs of tokens (forward-backward)."""
         alpha, log_z = self._alphas(emissions, packing)
         beta, _ = self._alphas(emissions, packing, direction=1)
         by_step = torch.cat([log_z[:size] for size in packing.step_sizes])  # (S,) packed
@@ -106,12 +106,12 @@ class CRF(nn.Module):
         )
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Between tags (K, K), from the boundary (K,), to the boundary (K,)."""
+        """Return the scores between tags (K, K), from the boundary (K,) and to the boundary (K,)."""
         transitions = self.weight.masked_fill(~self.legal, _FORBIDDEN)
         return transitions[:-1, :-1], transitions[-1, :-1], transitions[:-1, -1]
 
     def _alphas(self, emissions: Tensor, packing: Packing, direction: int = 0) -> tuple[Tensor, Tensor]:
-        """The log of the summed exp scores of all paths up to each tag of each token, itself included.
+        """Compute log Σ exp(score) over all paths up to and including each tag of each token.
 
         Returns:
             (S, K), and log Z (b,) of each sentence with tokens, longest first. Direction 1 reads backward.
@@ -132,7 +132,7 @@ class CRF(nn.Module):
         return torch.cat(alphas)[inverse], torch.logsumexp(last + end, dim=1)
 
     def _path_scores(self, emissions: Tensor, tags: Tensor, packing: Packing) -> Tensor:
-        """The scores of the right paths, summed over the batch."""
+        """Return the summed scores of the gold paths."""
         boundary = emissions.shape[1]
         steps = torch.split(tags[packing.index[0].to(tags.device)], packing.step_sizes)
         none = tags.new_zeros(0)
@@ -149,10 +149,10 @@ class CRF(nn.Module):
 
 
 def _sum_of_steps(alpha: Tensor, inner: Tensor, factors: Tensor) -> Tensor:
-    """Log Σ_i exp(alpha_i + inner_ij), (b, K) → (b, K).
+    """Return log Σ_i exp(alpha_i + inner_ij), (b, K) → (b, K).
 
-    As a product with factors = exp(inner) there is no (b, K, K) between, which is dear with many tags. Where
-    scores lie so far apart that terms which count may be rounded to zero, it is done term by term.
+    A product with factors = exp(inner) avoids a tensor (b, K, K), which is expensive with many tags. If
+    scores lie so far apart that terms which count may be rounded to zero, the sum is done term by term.
     """
     largest = alpha.detach().amax(dim=1, keepdim=True)  # (b, 1)
     total = (alpha - largest).exp() @ factors

@@ -1,11 +1,11 @@
-"""A projected LSTM layer of both directions, over packed batches.
+"""A projected LSTM layer in both directions, over packed batches: the reference for the loops in `kernels`.
 
-Shapes: B sentences, S tokens of all sentences, N cell, P projection. A leading axis of 2 is
-the direction: 0 forward, 1 backward.
+Shapes: B sentences, b of them running, S tokens of all sentences, N cell, P projection. A leading axis of 2
+is the direction: 0 forward, 1 backward.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,34 +14,42 @@ from torch import Tensor, nn
 from elmokit.kernels import LayerWeights, add_to_forget_gate, step_blocks
 from elmokit.model.config import BiLMConfig
 
-# The gates' input half is one product for as many tokens as fit in this many numbers (256 MB in float32).
+# W_x x is one product for as many tokens as fit in this many numbers (256 MB in float32).
 _GATE_NUMBERS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class LayerState:
-    """Where one layer stands: hidden (2, B, P), cell (2, B, N)."""
+    """The state of one layer: hidden (2, B, P), cell (2, B, N)."""
 
     hidden: Tensor
     cell: Tensor
 
     def rows(self, index: Tensor) -> "LayerState":
-        """The state of the sentences `index`, in that order."""
+        """Return the state of the sentences `index`, in that order."""
         return LayerState(self.hidden[:, index], self.cell[:, index])
 
     def to(self, where: torch.device | Tensor) -> "LayerState":
-        """The state on another device, or as another tensor is."""
+        """Return the state on another device, or on that of another tensor and in its type."""
         return LayerState(self.hidden.to(where), self.cell.to(where))
+
+    @staticmethod
+    def cat(states: Sequence["LayerState"]) -> "LayerState":
+        """Put the sentences of several states one after another."""
+        return LayerState(
+            torch.cat([state.hidden for state in states], dim=1),
+            torch.cat([state.cell for state in states], dim=1),
+        )
 
 
 class BiLSTMLayer(nn.Module):
-    """One layer of both directions, which share nothing but the loop.
+    """One layer in both directions, which share nothing but the loop.
 
         z = W_x x_t + W_h h_{t-1} + b,   z = [i, f, j, o]
         c_t = clip(σ(f + forget_bias) · c_{t-1} + σ(i) · tanh(j), ± cell_clip)
         h_t = clip(W_p (σ(o) · tanh(c_t)), ± projection_clip)
 
-    The output is h_t; no peepholes (FORMATS of bilm-tf and AllenNLP; Sak et al. 2014).
+    The output is h_t; there are no peepholes (Sak et al. 2014; bilm-tf and AllenNLP agree).
     """
 
     def __init__(self, config: BiLMConfig) -> None:
@@ -75,7 +83,7 @@ class BiLSTMLayer(nn.Module):
             nn.init.uniform_(self.projection, -bound, bound, generator=generator)
 
     def start(self, batch: int) -> LayerState:
-        """The zero state of `batch` sentences."""
+        """Return the zero state of `batch` sentences."""
         return LayerState(
             self.bias.new_zeros(2, batch, self.config.projection_dim),
             self.bias.new_zeros(2, batch, self.config.cell_dim),
@@ -86,8 +94,8 @@ class BiLSTMLayer(nn.Module):
 
         Args:
             x: (2, S, P) packed inputs.
-            step_sizes: sentences still running at each step, falling; their sum is S.
-            state: where the sentences start, longest first.
+            step_sizes: Number of sentences running at each step, falling; their sum is S.
+            state: Where the sentences start, longest first.
 
         Returns:
             (2, S, P) packed outputs, and the state after each sentence's own last token.
@@ -104,10 +112,7 @@ class BiLSTMLayer(nn.Module):
             outputs.append(hidden)
         finished.append(LayerState(hidden, cell))
         finished.reverse()  # the longest sentences stopped last
-        end = LayerState(
-            torch.cat([s.hidden for s in finished], dim=1), torch.cat([s.cell for s in finished], dim=1)
-        )
-        return torch.cat(outputs, dim=1) if outputs else torch.empty_like(x), end
+        return torch.cat(outputs, dim=1) if outputs else torch.empty_like(x), LayerState.cat(finished)
 
     def _gate_inputs(self, x: Tensor, step_sizes: list[int]) -> Iterator[Tensor]:
         """Compute W_x x + b of each step, by one product for as many steps as memory allows."""
@@ -118,7 +123,7 @@ class BiLSTMLayer(nn.Module):
             yield from torch.split(gates, sizes, dim=1)
 
     def _step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """One time step: (2, b, 4N), (2, b, P), (2, b, N) → the new hidden and cell."""
+        """Run one time step: (2, b, 4N), (2, b, P), (2, b, N) → the new hidden and cell."""
         config = self.config
         gates = torch.baddbmm(gates, hidden, self.state_weight.transpose(1, 2))  # (2, b, 4N)
         i, f, j, o = gates.chunk(4, dim=-1)  # (2, b, N) each

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from elmokit.base import check_number, check_option
 from elmokit.errors import ConfigError
 from elmokit.kernels import Dropout
 
@@ -21,21 +22,21 @@ _EPSILON: dict[LayerNorm, float] = {"bilm-tf": 1e-12, "allennlp": 1e-13}
 class ScalarMix(nn.Module):
     """The task's own mix of the layers (Peters et al. 2018, eq. 1), and its variants.
 
-        softmax:   ELMo_t = γ · Σ_j softmax(w)_j · h_{t,j}       w and γ are learnt
+        softmax:   ELMo_t = γ · Σ_j softmax(w)_j · h_{t,j}       w and γ are learned
         fixed:     ELMo_t = Σ_j s_j · h_{t,j}                    s is given and stays
-        residual:  ELMo_t = E(x_t) + Σ_{j≥1} s_j · h_{t,j}       s is learnt, not normalised; E(x) = h_0
+        residual:  ELMo_t = E(x_t) + Σ_{j≥1} s_j · h_{t,j}       s is learned, not normalised; E(x) = h_0
 
     With `layer_norm` each layer is first normalised by one mean and one variance over all counted positions
-    and features: (h - μ) / √(σ² + ε). The two old families differ in what they count: "bilm-tf" (simple_elmo
-    too; ε = 1e-12) leaves `<S>` and `</S>` out, "allennlp" (ε = 1e-13) counts them; see `counts_boundaries`.
+    and features: (h - μ) / √(σ² + ε). The old systems differ in what they count: "bilm-tf" (simple_elmo too;
+    ε = 1e-12) leaves `<S>` and `</S>` out, "allennlp" (ε = 1e-13) counts them; see `counts_boundaries`.
 
     Args:
         num_layers: L + 1.
-        kind: one of the three above.
-        weights: w of softmax (start: zeros), s of fixed (no start), s of residual (L of them; start: ones).
-        gamma: γ, used by softmax alone.
-        layer_norm: which convention, or none.
-        dropout: share of the mixed vector's numbers that is dropped in training.
+        kind: One of the three above.
+        weights: w of softmax (zeros if not given), s of fixed, s of residual (L of them; ones if not given).
+        gamma: γ, used only by softmax.
+        layer_norm: Which convention, or None.
+        dropout: Share of the mixed vector's numbers that is dropped in training.
 
     Example:
         >>> h = torch.tensor([[0.2, 0.4, 0.1, 0.3], [0.6, 0.1, 0.5, 0.2]])
@@ -54,10 +55,10 @@ class ScalarMix(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if kind not in get_args(MixKind):
-            raise ConfigError(f"kind must be one of {', '.join(get_args(MixKind))}, found {kind!r}")
-        if not 0 <= dropout <= 1:
-            raise ConfigError(f"dropout must be from 0 to 1, found {dropout}")
+        check_option("kind", kind, get_args(MixKind))
+        check_number("dropout", dropout, least=0, most=1)
+        if layer_norm is not None:
+            check_option("layer_norm", layer_norm, _EPSILON)
         expected = num_layers - 1 if kind == "residual" else num_layers
         if weights is None:
             if kind == "fixed":
@@ -67,32 +68,30 @@ class ScalarMix(nn.Module):
             raise ConfigError(
                 f"a {kind} mix of {num_layers} layers has {expected} weights, found {len(weights)}"
             )
-        if layer_norm is not None and layer_norm not in _EPSILON:
-            raise ConfigError(f"layer_norm must be one of {', '.join(_EPSILON)}, found {layer_norm!r}")
         self.kind = kind
         self.layer_norm = layer_norm
-        learnt = kind != "fixed"
-        self.weights = nn.Parameter(torch.tensor(list(weights), dtype=torch.float32), requires_grad=learnt)
+        learned = kind != "fixed"
+        self.weights = nn.Parameter(torch.tensor(list(weights), dtype=torch.float32), requires_grad=learned)
         self.gamma = nn.Parameter(torch.tensor(float(gamma))) if kind == "softmax" else None
         self.dropout = Dropout(dropout)
 
     @classmethod
     def top(cls, num_layers: int) -> "ScalarMix":
-        """The top layer alone."""
+        """Return the mix that is the top layer alone."""
         return cls(num_layers, kind="fixed", weights=[0.0] * (num_layers - 1) + [1.0])
 
     @classmethod
     def average(cls, num_layers: int) -> "ScalarMix":
-        """The mean of the layers: what softmax starts from."""
+        """Return the mean of the layers, which is where softmax starts."""
         return cls(num_layers, kind="fixed", weights=[1.0 / num_layers] * num_layers)
 
     @property
     def counts_boundaries(self) -> bool:
-        """Whether the layer norm's statistics are to include `<S>` and `</S>`."""
+        """Return whether the statistics of the layer norm include `<S>` and `</S>`."""
         return self.layer_norm == "allennlp"
 
     def coefficients(self) -> Tensor:
-        """(L + 1,) what each layer is multiplied by."""
+        """Return the factors (L + 1,) of the layers."""
         if self.gamma is not None:
             return self.gamma * torch.softmax(self.weights, dim=0)
         if self.kind == "residual":
@@ -104,7 +103,7 @@ class ScalarMix(nn.Module):
 
         Args:
             layers: (L + 1, …, D).
-            counted: (…) bool, the positions that enter the layer norm's statistics; all when not given.
+            counted: (…) bool, the positions that the layer norm counts; all if not given.
 
         Returns:
             (…, D).
@@ -115,17 +114,17 @@ class ScalarMix(nn.Module):
         return mixed
 
     def regulariser(self, strength: float) -> Tensor:
-        """λ · Σ_j (w_j - 1/n)², n = L + 1 (L for residual): a large λ keeps the weights equal."""
+        """Return λ · Σ_j (w_j - 1/n)², n = L + 1 (L for residual): a large λ keeps the weights equal."""
         return strength * (self.weights - 1.0 / len(self.weights)).square().sum()
 
 
 def normalise_layers(layers: Tensor, counted: Tensor | None, convention: LayerNorm) -> Tensor:
-    """Each layer less its mean, over its standard deviation.
+    """Subtract from each layer its mean and divide it by its standard deviation.
 
     Args:
         layers: (L + 1, …, D).
-        counted: (…) bool, the positions that enter mean and variance; all when not given.
-        convention: whose epsilon.
+        counted: (…) bool, the positions that mean and variance are taken over; all if not given.
+        convention: Whose epsilon.
 
     Returns:
         (L + 1, …, D).
