@@ -26,7 +26,7 @@ def test_a_text(run, model, tmp_path):
     assert "warning  HTML entities: '&amp;' in line 1" in shown.stdout
     text.write_text("Tom , Jerry and a mouse .\n")
     assert "keep these tokens (--tokens)" in run("doctor", model, text).stdout
-    assert "use tokens=True" in run("doctor", model, text, "--json").stdout
+    assert "(tokens=True)" in run("doctor", model, text, "--json").stdout
     text.write_text("Tom and Jerry\n")
     assert "ok       1 line: none of the classic mistakes" in run("doctor", model, text).stdout
     nowhere = run("doctor", model, tmp_path / "nowhere.txt")
