@@ -12,7 +12,6 @@ from elmokit.text.character_ids import (
     NUM_CHARACTERS,
     PAD,
     PREDICTION_SHIFT,
-    character_ids,
     character_matrix,
     is_truncated,
     used_characters,
@@ -50,13 +49,13 @@ def test_named_ids_are_those_of_the_published_models():
     ],
 )
 def test_rows_by_hand(token, start):
-    row = character_ids(token)
+    row = character_matrix([token])[0].tolist()
     assert row[: len(start)] == start
     assert row[len(start) :] == [PAD] * (50 - len(start))
 
 
-def test_a_cut_may_fall_inside_a_character():
-    row = character_ids("a" * 47 + "é")
+def test_a_token_may_be_truncated_inside_a_character():
+    row = character_matrix(["a" * 47 + "é"])[0].tolist()
     assert row[47:] == [97, 195, 259]
     assert is_truncated("a" * 47 + "é")
     assert not is_truncated("a" * 46 + "é")
@@ -83,4 +82,4 @@ def test_a_bare_string_is_refused():
 
 def test_a_row_without_room_is_refused():
     with pytest.raises(ConfigError, match="max_characters is 2, expected at least 3"):
-        character_ids("a", max_characters=2)
+        character_matrix(["a"], max_characters=2)

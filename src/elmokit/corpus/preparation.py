@@ -282,8 +282,6 @@ def _write_shards(
             writer.add(chosen, lengths[mask], kept[kept > 0])
             count.add(chosen, lengths[mask], len(table.tokens))
         advance()
-    for writer in writers:
-        writer.finish()
     return writers, counts
 
 

@@ -4,10 +4,9 @@ A shard is three files without a header, little-endian: `00000.tokens` (int32), 
 `00000.documents` (int64). A shard starts with a document and holds whole documents.
 """
 
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from elmokit.errors import DataError
 
 BEGIN, END = 0, 1  # the ids of `<S>` and `</S>`
 SHARD_TOKENS = 4_000_000
-_ENDINGS = (".tokens", ".starts", ".documents")
+_FILES = {".tokens": "<i4", ".starts": "<i8", ".documents": "<i8"}
 # A memory-mapped file holds a file handle, of which a process has about a thousand.
 _MOST_SHARDS = 64
 
@@ -35,7 +34,7 @@ class Shard:
     """
 
     def __init__(self, stem: Path, *, num_tokens: int, num_sentences: int, num_documents: int) -> None:
-        self._files = [stem.with_suffix(ending) for ending in _ENDINGS]
+        self._files = [stem.with_suffix(ending) for ending in _FILES]
         self.num_tokens = num_tokens
         self.num_sentences = num_sentences
         self.num_documents = num_documents
@@ -78,16 +77,13 @@ class ShardWriter:
         total_tokens: About how many words and boundaries there will be.
 
     Attributes:
-        shards: The counts of each finished shard, by the names that `Shard` takes.
+        shards: The counts of each shard, by the names that `Shard` takes.
     """
 
     def __init__(self, folder: Path, total_tokens: int) -> None:
         self._folder = folder
         self._least_tokens = max(SHARD_TOKENS, -(-total_tokens // _MOST_SHARDS))
-        self._stack = ExitStack()
-        self._files: list[BinaryIO] = []
         self.shards: list[dict[str, int]] = []
-        self._tokens = self._sentences = self._documents = 0
 
     def add(
         self,
@@ -99,52 +95,29 @@ class ShardWriter:
 
         Args:
             words: The words of all sentences, one after another.
-            lengths: The number of words of each sentence.
+            lengths: The number of words of each sentence, 1 or more.
             documents: The number of sentences of each document, 1 or more.
         """
         if not len(lengths):
             return
-        if not self._files:
-            self._begin()
-        ends = np.cumsum(lengths + 2, dtype=np.int64)  # (sentences,)
-        starts = ends - lengths - 2
-        inside = np.ones(ends[-1], dtype=bool)
-        inside[starts] = inside[ends - 1] = False
-        tokens = np.full(ends[-1], END, dtype="<i4")
-        tokens[starts] = BEGIN
-        tokens[inside] = words
-        first_sentences = np.cumsum(documents, dtype=np.int64) - documents
-        self._write(tokens, self._tokens + starts, self._sentences + first_sentences)
-        self._tokens += len(tokens)
-        self._sentences += len(lengths)
-        self._documents += len(documents)
-        if self._tokens >= self._least_tokens:
-            self.finish()
+        if not self.shards or self.shards[-1]["num_tokens"] >= self._least_tokens:
+            self._folder.mkdir(exist_ok=True)
+            self.shards.append({"num_tokens": 0, "num_sentences": 0, "num_documents": 0})
+            self._append(np.zeros(0), np.zeros(1), np.zeros(1))
+        ends = np.cumsum(lengths, dtype=np.int64)  # (sentences,)
+        boundaries = np.stack([ends - lengths, ends], axis=1)  # (sentences, 2)
+        tokens = np.insert(words, boundaries.ravel(), np.tile([BEGIN, END], len(lengths)))
+        shard = self.shards[-1]
+        ends += 2 * np.arange(1, len(ends) + 1)
+        self._append(tokens, shard["num_tokens"] + ends, shard["num_sentences"] + np.cumsum(documents))
+        for name, added in zip(shard, (tokens, lengths, documents), strict=True):
+            shard[name] += len(added)
 
-    def finish(self) -> None:
-        """Close the open shard, if there is one."""
-        if not self._files:
-            return
-        self._write(np.zeros(0), np.array([self._tokens]), np.array([self._sentences]))
-        self._stack.close()
-        self.shards.append(
-            {
-                "num_tokens": self._tokens,
-                "num_sentences": self._sentences,
-                "num_documents": self._documents,
-            }
-        )
-        self._files = []
-        self._tokens = self._sentences = self._documents = 0
-
-    def _begin(self) -> None:
-        self._folder.mkdir(exist_ok=True)
-        stem = shard_stem(self._folder, len(self.shards))
-        self._files = [self._stack.enter_context(stem.with_suffix(end).open("wb")) for end in _ENDINGS]
-
-    def _write(self, *arrays: npt.NDArray[Any]) -> None:
-        for file, array, kind in zip(self._files, arrays, ("<i4", "<i8", "<i8"), strict=True):
-            file.write(array.astype(kind, copy=False).tobytes())
+    def _append(self, *arrays: npt.NDArray[Any]) -> None:
+        stem = shard_stem(self._folder, len(self.shards) - 1)
+        for (ending, kind), array in zip(_FILES.items(), arrays, strict=True):
+            with stem.with_suffix(ending).open("ab") as file:
+                file.write(array.astype(kind, copy=False).tobytes())
 
 
 def shard_stem(folder: Path, number: int) -> Path:

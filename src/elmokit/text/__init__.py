@@ -9,7 +9,6 @@ from elmokit.text.character_ids import (
     END_SENTENCE_TOKEN,
     PAD,
     PREDICTION_SHIFT,
-    character_ids,
     character_matrix,
     is_truncated,
     used_characters,
@@ -23,7 +22,6 @@ from elmokit.text.tokenizers import (
     choose_spec,
     default_spec,
     make_tokenizer,
-    make_word_cutter,
     make_word_tokenizer,
 )
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
@@ -43,7 +41,6 @@ __all__ = [
     "Tokenizer",
     "TokenizerSpec",
     "Vocabulary",
-    "character_ids",
     "character_matrix",
     "choose_spec",
     "default_spec",
@@ -51,7 +48,6 @@ __all__ = [
     "is_truncated",
     "lists_of_tokens",
     "make_tokenizer",
-    "make_word_cutter",
     "make_word_tokenizer",
     "read_lines",
     "read_texts",

@@ -28,34 +28,11 @@ _BOUNDARY_IDS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_S
 _WORD_MARKS = 2  # BEGIN_WORD and END_WORD
 
 
-def character_ids(token: str, *, max_characters: int = 50) -> list[int]:
-    """Return the training ids of one token.
+def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.NDArray[np.int32]:
+    """Return the training ids of tokens.
 
     The tokens `<S>` and `</S>` become one boundary id. Bytes beyond `max_characters - 2` are dropped, even in
     the middle of a character (see `is_truncated`); lone surrogates have no bytes.
-
-    Args:
-        token: The token.
-        max_characters: Length C of the row, including the two word marks.
-
-    Returns:
-        C ids below `NUM_CHARACTERS`.
-
-    Raises:
-        ConfigError: `max_characters` leaves no room for a byte.
-
-    Example:
-        >>> character_ids("né", max_characters=7)
-        [258, 110, 195, 169, 259, 260, 260]
-        >>> character_ids("<S>", max_characters=5)
-        [258, 256, 259, 260, 260]
-    """
-    ids: list[int] = character_matrix([token], max_characters=max_characters)[0].tolist()
-    return ids
-
-
-def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.NDArray[np.int32]:
-    """Return the training ids of many tokens; see `character_ids`.
 
     Args:
         tokens: The tokens.
@@ -68,9 +45,9 @@ def character_matrix(tokens: Sequence[str], *, max_characters: int = 50) -> npt.
         ConfigError: `tokens` is a string, or `max_characters` leaves no room for a byte.
 
     Example:
-        >>> character_matrix(["a", "</S>"], max_characters=4)
-        array([[258,  97, 259, 260],
-               [258, 257, 259, 260]], dtype=int32)
+        >>> character_matrix(["né", "</S>"], max_characters=6)
+        array([[258, 110, 195, 169, 259, 260],
+               [258, 257, 259, 260, 260, 260]], dtype=int32)
     """
     refuse_bare_string(tokens)
     room = _room(max_characters)

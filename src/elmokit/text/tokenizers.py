@@ -173,9 +173,6 @@ def make_word_tokenizer(spec: TokenizerSpec) -> Callable[[str], list[str]]:
     return (lambda text: [word.lower() for word in words(text)]) if spec.lowercase else words
 
 
-make_word_cutter = make_word_tokenizer  # the old name, until nobody uses it
-
-
 def _rules(language: str | None) -> Tokenizer:
     return RuleTokenizer(None if language is None else primary(language))
 
