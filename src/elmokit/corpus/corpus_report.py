@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import MissingExtra
 from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
+Row: TypeAlias = tuple[str, ...]
+
 
 @dataclass
 class PartCounts:
@@ -23,19 +25,19 @@ class PartCounts:
 
     tokens: int = 0
     oov_tokens: int = 0
-    lengths: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    lengths: Counter[int] = field(default_factory=Counter)  # how many sentences have how many tokens
 
     def add(self, words: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], vocabulary_size: int) -> None:
         """Count sentences, given the ids of all their words and the number of words of each."""
         self.tokens += len(words)
         unknown = (words >= vocabulary_size) | (words == SPECIAL_TOKENS.index(UNKNOWN_TOKEN))
         self.oov_tokens += int(np.count_nonzero(unknown))
-        self.lengths = _sum(self.lengths, np.bincount(lengths))
+        self.lengths.update(lengths.tolist())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts for the report."""
         return {
-            "sentences": int(self.lengths.sum()),
+            "sentences": self.lengths.total(),
             "tokens": self.tokens,
             "oov_tokens": self.oov_tokens,
             "oov_rate": self.oov_tokens / self.tokens if self.tokens else None,
@@ -50,6 +52,7 @@ def make_report(
     for chunk in chunks:
         left_out.update(chunk.facts["left_out"])
     train, heldout = (part.to_dict() for part in parts)
+    lengths = parts[0].lengths + parts[1].lengths
     return {
         "documents": sum(chunk.facts["documents"] for chunk in chunks),
         "sentences": train["sentences"] + heldout["sentences"],
@@ -68,35 +71,28 @@ def make_report(
             MARKS: left_out[MARKS],
         },
         "dropped_characters": left_out[CHARACTERS],
-        "length_histogram": _sum(*(part.lengths for part in parts)).tolist(),
+        "length_histogram": [lengths[length] for length in range(max(lengths, default=-1) + 1)],
     }
 
 
-def _sum(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Add two histograms of any lengths."""
-    total = np.zeros(max(len(first), len(second)), dtype=np.int64)
-    total[: len(first)] += first
-    total[: len(second)] += second
-    return total
-
-
-def report_rows(report: Mapping[str, Any]) -> list[list[tuple[str, ...]]]:
+def report_rows(report: Mapping[str, Any]) -> list[list[Row]]:
     """Return a report as rows of text in three groups; each row is a name and one or two values."""
     parts = (report["train"], report["heldout"])
-    counts: list[tuple[str, ...]] = [
-        (name, *(f"{part[name]:,}" for part in parts)) for name in ("sentences", "tokens")
-    ]
     rates = [part["oov_rate"] for part in parts]
-    counts.append(("out of vocabulary", *("–" if rate is None else f"{rate:.2%}" for rate in rates)))
-    text: list[tuple[str, ...]] = [
+    counts: list[Row] = [
+        ("sentences", *(f"{part['sentences']:,}" for part in parts)),
+        ("tokens", *(f"{part['tokens']:,}" for part in parts)),
+        ("out of vocabulary", *("–" if rate is None else f"{rate:.2%}" for rate in rates)),
+    ]
+    text: list[Row] = [
         ("vocabulary, rows", f"{report['vocabulary_size']:,}"),
         ("tokens it covers", f"{report['coverage']:.2%}"),
         ("distinct spellings", f"{report['types']:,}"),
         ("documents", f"{report['documents']:,}"),
         ("characters", f"{report['characters']:,}"),
     ]
-    dropped: list[tuple[str, ...]] = [
-        (f"left out: {name.replace('_', ' ')}", f"{count:,}")
+    dropped: list[Row] = [
+        (f"dropped: {name.replace('_', ' ')}", f"{count:,}")
         for name, count in report["dropped"].items()
         if count
     ]

@@ -15,8 +15,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +183,7 @@ def _tokenise(
 
     def missing() -> Iterator[_Block]:
         parts = chain(
-            ((block, False) for block in blocks(files, settings)),
-            ((block, True) for block in blocks(heldout, settings)),
+            zip(blocks(files, settings), repeat(False)), zip(blocks(heldout, settings), repeat(True))
         )
         for number, (block, is_heldout) in enumerate(parts):
             chunks.append(Chunk(folder / f"{number:06d}.safetensors"))
@@ -194,7 +192,11 @@ def _tokenise(
             else:
                 yield chunks[-1].path, block, is_heldout
 
-    make = partial(_make_chunk, tokenize=tokenize, settings=settings)
+    def make(block: _Block) -> Path:
+        path, documents, is_heldout = block
+        write_chunk(documents, path, tokenize=tokenize, settings=settings, heldout=is_heldout)
+        return path
+
     one_by_one = (make(block) for block in missing())
     # Closing ends the processes at once if Ctrl-C comes between two results.
     with closing(one_by_one if workers == 1 else ordered_map(make, missing(), workers=workers)) as made:
@@ -204,12 +206,6 @@ def _tokenise(
             speed = tokens / (time.monotonic() - began + 1e-9)
             advance(facts["bytes"], f"{tokens:,} tokens, {speed:,.0f}/s")
     return chunks
-
-
-def _make_chunk(block: _Block, **arguments: Any) -> Path:  # noqa: ANN401 (those of write_chunk)
-    path, documents, heldout = block
-    write_chunk(documents, path, heldout=heldout, **arguments)
-    return path
 
 
 def _finish(

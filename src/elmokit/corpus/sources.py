@@ -39,7 +39,8 @@ def find_files(sources: Iterable[str | Path]) -> list[Path]:
     for source in sources:
         path = Path(source)
         # The name of an existing file may have brackets, and is not a glob then.
-        found = [path] if path.exists() else sorted(_matches(str(source)))
+        # Path.glob refuses absolute patterns.
+        found = [path] if path.exists() else sorted(map(Path, glob.iglob(str(source), recursive=True)))  # noqa: PTH207
         if path.is_dir():
             raise DataError(f"{source} is a folder; name the files in it, e.g. '{path / '*.txt'}'")
         found = [file for file in found if file.is_file()]
@@ -47,11 +48,6 @@ def find_files(sources: Iterable[str | Path]) -> list[Path]:
             raise DataError(f"{source}: no file has this name or matches it; check the path")
         files |= dict.fromkeys(found)
     return list(files)
-
-
-def _matches(pattern: str) -> Iterator[Path]:
-    # Path.glob refuses absolute patterns.
-    return map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
 
 
 def describe_file(path: Path) -> dict[str, Any]:

@@ -64,7 +64,10 @@ class TypeTable:
         self.num_seen = 0
         with (folder / "spellings").open("wb") as file:
             for first, last in _groups(chunks):
-                file.write(self._merge_group(chunks, first, last, choose))
+                spellings, counts = self._merge(chunks, first, last)
+                choose.add(spellings, counts, self.num_seen)
+                self.num_seen += len(spellings)
+                self._group_bytes.append(file.write(b"\n".join(spellings)))
                 advance()
         self.tokens, places, rows, self.counts = choose.finish()
         order = np.argsort(places)
@@ -85,17 +88,15 @@ class TypeTable:
 
     def write(self, spellings: Path, starts: Path) -> None:
         """Write the spellings of all types, one after another, and where each starts."""
-        position = 0
         with spellings.open("wb") as text_file, starts.open("wb") as starts_file:
+            starts_file.write(np.zeros(1, "<i8").tobytes())
             for group in self._spellings():
+                ends = text_file.tell() + np.cumsum([len(spelling) for spelling in group], dtype=np.int64)
+                starts_file.write(ends.astype("<i8").tobytes())
                 text_file.write(b"".join(group))
-                ends = position + np.cumsum([len(spelling) for spelling in group], dtype=np.int64)
-                starts_file.write(np.concatenate([[position], ends[:-1]]).astype("<i8").tobytes())
-                position = int(ends[-1])
-            starts_file.write(np.array([position], dtype="<i8").tobytes())
 
     def _spellings(self) -> Iterator[list[bytes]]:
-        """Yield the spellings in the order of their ids, in groups that are not empty."""
+        """Yield the spellings in the order of their ids, in groups."""
         yield [token.encode() for token in self.tokens]
         first = 0
         with (self._folder / "spellings").open("rb") as file:
@@ -103,30 +104,16 @@ class TypeTable:
                 group = file.read(size).split(b"\n")
                 inside = np.searchsorted(self._places, [first, first + len(group)])
                 vocabulary = set((self._places[slice(*inside)] - first).tolist())
-                rest = [spelling for place, spelling in enumerate(group) if place not in vocabulary]
-                if rest:
-                    yield rest
+                yield [spelling for place, spelling in enumerate(group) if place not in vocabulary]
                 first += len(group)
 
     def _count(self, number: int, chunk: Chunk, selection: Selection) -> tuple[int, int]:
         """Count the types of a chunk in the training part; return its numbers of sentences and tokens."""
         train, _ = selection.masks(number)
         tokens = chunk.array("tokens")[np.repeat(train, chunk.array("lengths"))]
-        counts = np.bincount(tokens, minlength=chunk.type_starts[-1]).astype(np.int32)
-        with (self._folder / f"{number}.counts").open("wb") as file:
-            file.write(counts.tobytes())
+        counts = np.bincount(tokens, minlength=chunk.type_starts[-1])
+        counts.astype(np.int32).tofile(self._folder / f"{number}.counts")
         return int(np.count_nonzero(train)), len(tokens)
-
-    def _merge_group(
-        self, chunks: Sequence[Chunk], first: int, last: int, choose: "_Frequent | _Given"
-    ) -> bytes:
-        """Merge the types of some buckets and offer them to the vocabulary; return their spellings."""
-        spellings, counts = self._merge(chunks, first, last)
-        choose.add(spellings, counts, self.num_seen)
-        self.num_seen += len(spellings)
-        text = b"\n".join(spellings)
-        self._group_bytes.append(len(text))
-        return text
 
     def _merge(self, chunks: Sequence[Chunk], first: int, last: int) -> tuple[list[bytes], Integers]:
         """Merge the types of some buckets; return their spellings and counts in the order of their places."""
@@ -141,9 +128,8 @@ class TypeTable:
                     f"the text has more than {_MOST_TYPES:,} distinct tokens, which no language has; "
                     "check the tokenizer and the files"
                 )
-            with (self._folder / f"{number}.counts").open("rb") as file:
-                file.seek(4 * int(chunk.type_starts[first]))
-                counts[numbers] += np.fromfile(file, np.int32, size)
+            start = 4 * int(chunk.type_starts[first])
+            counts[numbers] += np.fromfile(self._folder / f"{number}.counts", np.int32, size, offset=start)
             with (self._folder / f"{number}.places").open("ab") as file:
                 file.write((numbers + np.int32(self.num_seen)).tobytes())
         merged.default_factory = None  # break the reference cycle, or the memory is freed late

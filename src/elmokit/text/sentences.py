@@ -107,13 +107,11 @@ def sentences_from_lines(lines: Iterable[str], language: str) -> Iterator[str]:
             held.append(line)
             size += len(line)
         if held and (not line or size > _MAX_PARAGRAPH):
-            text = _join(held, code)
-            sentences = [text[start:end] for start, end in splitter.split(text, 0, len(text))]
+            sentences = splitter.sentences(_join(held, code))
             held = [sentences.pop()] if line and len(sentences) > 1 else []
             size = sum(map(len, held))
             yield from sentences
-    text = _join(held, code)
-    yield from (text[start:end] for start, end in splitter.split(text, 0, len(text)))
+    yield from splitter.sentences(_join(held, code))
 
 
 class _Splitter:
@@ -124,6 +122,10 @@ class _Splitter:
         self._abbreviations = abbreviations(language)
         source = _STOP_CJK if language in BY_CHARACTER else _STOP_GREEK if language == "el" else _STOP
         self._stop = regex.compile(source, regex.VERBOSE)
+
+    def sentences(self, text: str) -> list[str]:
+        """Return the sentences of one paragraph."""
+        return [text[start:end] for start, end in self.split(text, 0, len(text))]
 
     def split(self, text: str, start: int, end: int) -> list[_Span]:
         """Split one paragraph, `text[start:end]`."""

@@ -1,4 +1,4 @@
-"""The sentences of a text file, or their tokens."""
+"""Read the sentences of a text file, or their tokens."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +13,15 @@ TextSource: TypeAlias = str | Path | list[str] | tuple[str, ...]  # a file, "-" 
 
 
 def split_language(split: bool | str, language: str | None, *, tokens: bool) -> str | None:
-    """Whose rules split the text into sentences; None if it is not to be split.
+    """Return the language whose rules split the text into sentences, or None if it is not split.
 
     Args:
-        split: whether to split, or a language code.
-        language: that of the model, which is taken where `split` is True.
-        tokens: whether lines are tokens between blanks, which are sentences already.
+        split: Whether to split; or the language of the text.
+        language: The language of the model, which is used if `split` is True.
+        tokens: Whether each line is a sentence of tokens, which cannot be split.
 
     Raises:
-        ConfigError: the language is not known, or the lines are not to be split.
+        ConfigError: The language is missing, or both `split` and `tokens` are given.
     """
     if not split:
         return None
@@ -36,7 +36,13 @@ def split_language(split: bool | str, language: str | None, *, tokens: bool) -> 
 
 
 def read_texts(source: TextSource, *, tokens: bool = False, split: str | None = None) -> Iterator[Input]:
-    """The sentences of a file (a line each, or by the rules of the language `split`), or their tokens."""
+    """Read the sentences of a text.
+
+    Args:
+        source: The text.
+        tokens: Return each line as a list of tokens, which are separated by white space.
+        split: The language whose rules split running text; None if each line is a sentence.
+    """
     lines = iter(source) if isinstance(source, list | tuple) else read_lines(source)
     if tokens:
         return (line.split() for line in lines)

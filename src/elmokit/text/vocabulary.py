@@ -2,7 +2,7 @@
 
 import gzip
 import lzma
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from elmokit.base import write_bytes
@@ -61,11 +61,8 @@ class Vocabulary:
                     "leave out tokens with white space around them, line ends, NUL or lone surrogates"
                 )
         content = "".join(f"{token}\n" for token in self._tokens).encode()
-        if Path(path).suffix == ".gz":
-            content = gzip.compress(content)
-        elif Path(path).suffix == ".xz":
-            content = lzma.compress(content)
-        write_bytes(Path(path), content)
+        pack: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress}
+        write_bytes(Path(path), pack.get(Path(path).suffix, bytes)(content))
 
     @property
     def tokens(self) -> tuple[str, ...]:
