@@ -19,7 +19,7 @@ import numpy as np
 import spacy
 import torch
 from click.testing import CliRunner
-from elmokit.pretraining.trainer import Trainer
+from elmokit.pretrain.trainer import Trainer
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
