@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from elmokit.encoders import open_encoders
+from elmokit.base import progress_display
+from elmokit.encoders import Encoder
 from elmokit.tasks import Tagger, task_settings
-from elmokit.tasks.core import read_data
 from elmokit.tasks.core.task_job import TaskJob
-from elmokit.tasks.core.training import cache_encoders, prepare_data
+from elmokit.tasks.core.training import cache_encoders, open_training
 from elmokit.tasks.tagger import TaggedText, TaggerTask
-from elmokit.text import TokenizerSpec
-
-TOKENIZER = TokenizerSpec(name="whitespace")
 
 
 class TimedTagger:
@@ -31,20 +28,17 @@ class TimedTagger:
         self, source: Path, encoder: str, folder: Path, *, share: float = 0.05, changes: Sequence[str] = ()
     ) -> None:
         changes = [*changes, f"training.share={share}", "training.least_steps=1"]
-        self.settings = task_settings("tagger", changes)
-        self.encoders = open_encoders(encoder)
-        data = read_data(TaggerTask.formats, source, tokenize=str.split)
-        self.task, self.data = prepare_data(TaggerTask, data, self.settings, allow_unseen=True)
-        self.cached = cache_encoders(
-            self.encoders, self.data, self.settings, folder, lambda name, total=None: lambda *done: None
+        settings = task_settings("tagger", changes)
+        self.opened = open_training(
+            Tagger, source, encoder, settings, tokenizer="whitespace", allow_unseen=True
         )
+        with progress_display(shown=False) as display:
+            self.cached = cache_encoders(self.opened, folder, display)
 
     def epoch(self, *changes: str, cached: bool = True) -> float:
         """Milliseconds for 1,000 tokens in an epoch, after two steps to warm up."""
-        encoders = self.cached if cached else self.encoders
-        task = replace(self.task, settings=self.settings.changed(changes))
-        model = Tagger(task, encoders, tokenizer=TOKENIZER)
-        job = TaskJob(model, self.data)
+        task = replace(self.opened.task, settings=self.opened.task.settings.changed(changes))
+        job = TaskJob(self._model(task, self.cached if cached else self.opened.encoders), self.opened.data)
         for step in range(2):
             self._step(job, step)
         began = time.perf_counter()
@@ -58,8 +52,11 @@ class TimedTagger:
 
     def use(self) -> float:
         """Milliseconds for 1,000 tokens of dev, from tokens to tags."""
-        model = Tagger(self.task, self.encoders, tokenizer=TOKENIZER)
-        model.decode(self.data.dev[:32])
+        model, dev = self._model(self.opened.task, self.opened.encoders), self.opened.data.dev
+        model.decode(dev[:32])
         began = time.perf_counter()
-        model.decode(self.data.dev)
-        return 1e6 * (time.perf_counter() - began) / sum(len(example.tokens) for example in self.data.dev)
+        model.decode(dev)
+        return 1e6 * (time.perf_counter() - began) / sum(len(example.tokens) for example in dev)
+
+    def _model(self, task: TaggerTask, encoders: Sequence[Encoder]) -> Tagger:
+        return Tagger(task, encoders, tokenizer=self.opened.tokenizer)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -169,10 +170,10 @@ def test_compare(run, data, tmp_path):
 
 def test_a_run_that_dies_is_told_of(monkeypatch):
     with pytest.raises(elmokit.ElmoError, match=r"the training of out failed: TypeError: train"):
-        comparison._in_own_process({"out": "out"})  # which lacks all else
+        comparison._in_own_process(Path("out"), {})  # which lacks all else
     monkeypatch.setattr(comparison, "_run_child", _killed)
     with pytest.raises(elmokit.ElmoError, match=r"was killed \(exit code -9\), perhaps for want of memory"):
-        comparison._in_own_process({"out": "out"})
+        comparison._in_own_process(Path("out"), {})
 
 
 def _killed(*_):

@@ -1,4 +1,4 @@
-"""The same head on one encoder after another: what each brings, and what it costs."""
+"""The same task with one encoder after another: what each brings, and what it costs."""
 
 import hashlib
 import json
@@ -15,34 +15,31 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import belong_to_parent, write_text
-from elmokit.encoders import Encoder, TunableEncoder, open_encoders
+from elmokit.base import belong_to_parent, write_json, write_text
+from elmokit.encoders import TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError, MissingExtra
-from elmokit.tasks.core.dataset import TaskData, read_data
 from elmokit.tasks.core.pictures import new_figure
 from elmokit.tasks.core.task_model import TaskModel, num_tokens
 from elmokit.tasks.core.task_settings import TaskSettings
-from elmokit.tasks.core.training import choose_tokenizer, train
-from elmokit.text import make_word_tokenizer
+from elmokit.tasks.core.training import open_training, train
 
 logger = logging.getLogger(__name__)
 
 _MEASURED = "measured.json"
-_MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One training, measured in a process of its own.
+    """One training, measured in its own process.
 
     Attributes:
         score: the main score on dev.
         values: all scores on dev.
-        trained: parameters that were trained.
-        encoder: parameters of the pretrained networks; a table of static vectors counts as none.
-        training: milliseconds for 1,000 tokens in an epoch, with cached vectors where the encoder is frozen.
-        use: milliseconds for 1,000 tokens of dev, from tokens to labels.
-        memory: most memory in use at any time, in megabytes.
+        trained: number of parameters that were trained.
+        encoder: number of parameters of the pretrained networks; static vectors do not count.
+        training: milliseconds per 1,000 tokens in an epoch, with cached vectors if the encoder is frozen.
+        use: milliseconds per 1,000 tokens of dev, from tokens to labels.
+        memory: peak memory in megabytes.
     """
 
     score: float
@@ -65,24 +62,25 @@ class Compared:
     @property
     def name(self) -> str:
         """The encoder without the folders of its files."""
-        return "+".join(_short(part) for part in self.encoder.split("+"))
+        parts = (part.rpartition(":") for part in self.encoder.split("+"))
+        return "+".join(f"{kind}{colon}{Path(path).name}" for kind, colon, path in parts)
 
     @property
     def score(self) -> float:
-        """Mean of the seeds."""
-        return statistics.fmean(run.score for run in self.runs)
+        """The mean of the runs."""
+        return self.mean("score")
 
     @property
     def deviation(self) -> float:
-        """Standard deviation over the seeds."""
+        """The standard deviation of the runs."""
         return statistics.stdev(run.score for run in self.runs) if len(self.runs) > 1 else 0.0
 
     def mean(self, quantity: str) -> float:
-        """Mean over the runs of one of their numbers."""
+        """Return the mean over the runs of one of their numbers."""
         return statistics.fmean(getattr(run, quantity) for run in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return asdict(self) | {"score": self.score, "deviation": self.deviation}
 
 
@@ -106,21 +104,21 @@ def compare(
     The results are also written to `out`, as a table (comparison.md) and a picture (comparison.png).
 
     Args:
-        task: as for `train`, like what else has its name there.
+        task: as for `train`, like `source`, `dev`, `format`, `tokenizer` and `allow_unseen`.
         source: the data.
         encoders: to compare.
         out: a folder for all runs.
-        seeds: how many; 1, 2, and so on.
-        settings: of all runs, but for the seed.
+        seeds: how many runs with each encoder; their seeds are 1, 2, and so on.
+        settings: of all runs, except the seed.
         dev: the dev file.
         format: of the files.
-        tokenizer: of running text, for all encoders.
-        allow_unseen: let new labels count as errors.
-        resume: go on with a comparison that was interrupted; what is finished is not run again.
-        notice: is told of each run when it is done.
+        tokenizer: for running text, the same for all encoders.
+        allow_unseen: count new labels as errors.
+        resume: continue an interrupted comparison; finished runs are not repeated.
+        notice: called with each run when it is done.
 
     Raises:
-        DataError: `out` is not empty, or holds runs of other data, settings or encoders; or the data cannot
+        DataError: `out` is not empty, or holds runs with other data, settings or encoders; or the data cannot
             be used.
     """
     folder = Path(out)
@@ -128,19 +126,20 @@ def compare(
         raise DataError(f"{folder} is not empty; choose another name, or pass resume=True")
     settings = settings or task.task_type.settings_type()
     for encoder in encoders:
-        open_encoders(encoder)  # a wrong name is told before hours of training, not after
+        open_encoders(encoder)  # report a wrong name before hours of training, not after
     results = []
     for encoder in encoders:
+        # Encoders of the same name differ by a few more letters.
+        name = re.sub(r"[^\w.+-]+", "_", Compared(encoder, "", []).name)
+        name += f"-{hashlib.sha256(encoder.encode()).hexdigest()[:6]}"
         runs, metric = [], ""
         for seed in range(1, seeds + 1):
-            run_folder = folder / f"{_file_name(encoder)}-seed{seed}"
             arguments = {
-                "task": task, "source": str(source), "encoder": encoder, "out": str(run_folder),
-                "settings": settings.with_seed(seed), "dev": None if dev is None else str(dev),
-                "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
-                "cache": str(folder / "cache"),
+                "task": task, "source": source, "encoder": encoder, "settings": settings.with_seed(seed),
+                "dev": dev, "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
             }  # fmt: skip
-            measured = _finished(run_folder, arguments) or _in_own_process(arguments)
+            run = folder / f"{name}-seed{seed}"
+            measured = _finished(run, arguments) or _in_own_process(run, arguments)
             metric = measured["metric"]
             runs.append(MeasuredRun(**measured["run"]))
             notice(f"{encoder}, seed {seed}", runs[-1])
@@ -155,7 +154,7 @@ def compare(
 
 
 def comparison_text(results: Sequence[Compared]) -> str:
-    """The results as a Markdown table; scores in percent."""
+    """Return the results as a Markdown table; scores in percent."""
     lines = [
         f"| encoder | dev {results[0].metric}, % | parameters trained | of the encoder | "
         "training, ms per 1,000 tokens | use, ms per 1,000 tokens | peak memory, MB |",
@@ -171,31 +170,30 @@ def comparison_text(results: Sequence[Compared]) -> str:
 
 
 def draw_comparison(results: Sequence[Compared], path: Path) -> None:
-    """Bars of the scores, with their deviations."""
+    """Draw the scores as bars with their deviations."""
     figure = new_figure(7, 1.5 + 0.5 * len(results))
     axes = figure.subplots()
-    names = [one.name for one in results]
     scores, deviations = [100 * one.score for one in results], [100 * one.deviation for one in results]
-    axes.barh(names, scores, xerr=deviations, color="tab:blue", ecolor="black", capsize=3)
+    axes.barh([one.name for one in results], scores, xerr=deviations, ecolor="black", capsize=3)
     axes.invert_yaxis()
     axes.set(xlabel=f"dev {results[0].metric}, %", xlim=(max(0, min(scores) - 15), 100))
     figure.savefig(path, dpi=120)
 
 
-def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Run in a fresh process, so that its memory is its own."""
+def _in_own_process(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run in a fresh process, so that its peak memory is its own."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_run_child, args=(sender, arguments), daemon=True)
+    process = context.Process(target=_run_child, args=(sender, out, arguments), daemon=True)
     process.start()
-    sender.close()  # so that the end of the process is the end of what can be received
+    sender.close()  # so that the end of the process ends `recv`
     try:
         found: dict[str, Any] | str = receiver.recv()
     except EOFError:
         process.join()
         raise ElmoError(
-            f"the training of {arguments['out']} was killed (exit code {process.exitcode}), perhaps for want "
-            "of memory; continue with resume=True when there is more"
+            f"the training of {out} was killed (exit code {process.exitcode}), perhaps for want of "
+            "memory; continue with resume=True when there is more"
         ) from None
     except BaseException:  # Ctrl-C
         process.terminate()
@@ -207,64 +205,57 @@ def _in_own_process(arguments: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _run_child(sender: Connection, arguments: dict[str, Any]) -> None:
+def _run_child(sender: Connection, out: Path, arguments: dict[str, Any]) -> None:
     belong_to_parent()
     try:
-        sender.send(_measure(arguments))
+        sender.send(_measure(out, arguments))
     except ElmoError as error:
         sender.send(str(error))
     except Exception as error:
-        sender.send(f"the training of {arguments['out']} failed: {type(error).__name__}: {error}")
-        raise  # so that it is shown where it happened
+        sender.send(f"the training of {out} failed: {type(error).__name__}: {error}")
+        raise  # for its traceback
 
 
-def _measure(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Train, use, and say what it took; runs in the child."""
-    out = Path(arguments["out"])
-    shutil.rmtree(out, ignore_errors=True)
-    found = train(**arguments)
+def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Train and use a model, and return what it took; runs in the child."""
+    found = train(**arguments, out=out, overwrite=True, cache=out.parent / "cache")
     model = arguments["task"].load(out)
-    examples = _data(arguments, model.encoders).dev
+    opened = open_training(**arguments)
+    examples = opened.data.dev
     began = time.perf_counter()
     model.decode(examples)
     use = time.perf_counter() - began
-    epochs = [entry["epoch_seconds"] for entry in found.history]
     networks = [e.module for e in model.encoders if e.pretrained and isinstance(e, TunableEncoder)]
     run = MeasuredRun(
         score=found.scores.value,
         values=found.scores.values,
         trained=sum(weight.numel() for weight in found.model.parameters() if weight.requires_grad),
         encoder=sum(weight.numel() for network in networks for weight in network.parameters()),
-        training=1e6 * statistics.fmean(epochs) / found.tokens,
+        training=1e6 * statistics.fmean(entry["epoch_seconds"] for entry in found.history) / found.tokens,
         use=1e6 * use / max(1, sum(map(num_tokens, examples))),
-        memory=peak_memory() / _MEGABYTE,
+        memory=peak_memory() / 1024**2,
     )
-    measured = {"metric": found.scores.main, "run": asdict(run), "purpose": _purpose(arguments)}
-    (out / _MEASURED).write_text(json.dumps(measured, indent=2), encoding="utf-8")
+    measured = {"metric": found.scores.main, "run": asdict(run), "purpose": opened.purpose()}
+    write_json(out / _MEASURED, measured)
     return measured
 
 
-def _purpose(arguments: dict[str, Any]) -> dict[str, Any]:
-    """What a run is of: its settings, and data and encoders as they are now."""
-    where = ("out", "cache")
-    encoders = open_encoders(arguments["encoder"])
-    now = {
-        "encoders": [encoder.fingerprint() for encoder in encoders],
-        "data": _data(arguments, encoders).fingerprint(),
-    }
-    given = {name: value for name, value in arguments.items() if name not in where}
-    as_data = {"task": given["task"].task_type.name, "settings": asdict(given["settings"])}
-    return given | as_data | now
-
-
-def _data(arguments: dict[str, Any], encoders: Sequence[Encoder]) -> TaskData[Any]:
-    tokenize = make_word_tokenizer(choose_tokenizer(arguments["tokenizer"], encoders))
-    formats, source = arguments["task"].task_type.formats, arguments["source"]
-    return read_data(formats, source, tokenize=tokenize, dev=arguments["dev"], format=arguments["format"])
+def _finished(out: Path, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what was measured before, if anything was."""
+    path = out / _MEASURED
+    if not path.exists():
+        return None
+    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if measured.get("purpose") != open_training(**arguments).purpose():
+        raise DataError(
+            f"{out} holds a run of other data or settings, or of an encoder that has changed since; "
+            "choose another folder, or delete that one"
+        )
+    return measured
 
 
 def peak_memory() -> float:
-    """The most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # getrusage would count what the parent had when this process was made
         lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
@@ -273,28 +264,3 @@ def peak_memory() -> float:
 
     unit = 1 if sys.platform == "darwin" else 1024
     return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-
-
-def _finished(folder: Path, arguments: dict[str, Any]) -> dict[str, Any] | None:
-    """What was measured there before, if anything was."""
-    path = folder / _MEASURED
-    if not path.exists():
-        return None
-    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if measured.get("purpose") != _purpose(arguments):
-        raise DataError(
-            f"{folder} holds a run of other data or settings, or of an encoder that has changed since; "
-            "choose another folder, or delete that one"
-        )
-    return measured
-
-
-def _short(part: str) -> str:
-    kind, _, path = part.rpartition(":")
-    return f"{kind}:{Path(path).name}" if kind else Path(path).name
-
-
-def _file_name(encoder: str) -> str:
-    """A name for people, and a few letters by which encoders of the same name differ."""
-    name = re.sub(r"[^\w.+-]+", "_", "+".join(_short(part) for part in encoder.split("+")))
-    return f"{name}-{hashlib.sha256(encoder.encode()).hexdigest()[:6]}"

@@ -3,7 +3,7 @@
 import logging
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,29 +90,20 @@ def train(
     began = time.monotonic()
     folder = Path(out)
     _check_folder(folder, resume=resume, overwrite=overwrite)
-    settings = settings or task.task_type.settings_type()
-    seed = settings.training.seed
     with progress_display(shown=progress) as display:
-        with seeded(seed):  # encoders without pretrained weights draw them
-            encoders = open_encoders(encoder, device=device)
-        spec = choose_tokenizer(tokenizer, encoders)
-        tokenize = make_word_tokenizer(spec)
-        data = read_data(task.task_type.formats, source, tokenize=tokenize, dev=dev, format=format)
+        opened = open_training(
+            *(task, source, encoder, settings, dev, format, tokenizer),
+            device=device,
+            allow_unseen=allow_unseen,
+        )
+        data, seed = opened.data, opened.task.settings.training.seed
         if data.held_out:
             logger.warning("no dev file: %d training examples are held out, always the same", len(data.dev))
-        fitted, data = prepare_data(task.task_type, data, settings, allow_unseen=allow_unseen)
-        same = {
-            "task": fitted.name,
-            "settings": asdict(settings),
-            "tokenizer": asdict(spec),
-            "encoders": {one.spec: one.fingerprint() for one in encoders},
-            "data": data.fingerprint(),
-        }
         folder.mkdir(parents=True, exist_ok=True)
-        encoders = cache_encoders(encoders, data, settings, Path(cache or folder / "cache"), display)
+        encoders = cache_encoders(opened, Path(cache or folder / "cache"), display)
         with seeded(seed, 0, 0):
-            model = task(fitted, encoders, tokenizer=spec, examples=data.train).to(find_device(device))
-        loop = _make_loop(model, data, folder, same, display.say)
+            model = task(opened.task, encoders, tokenizer=opened.tokenizer, examples=data.train)
+        loop = _make_loop(model.to(find_device(device)), data, folder, opened.purpose(), display.say)
         if not resume:
             _clear(folder)
         with stop_at_interrupt(display.say) as stopped:
@@ -129,36 +120,65 @@ def train(
         scores = write_report(folder, model, data.dev, history)
     for finished_with in ("checkpoints", "cache"):
         shutil.rmtree(folder / finished_with, ignore_errors=True)
-    tokens = settings.training.passes(len(data.train)) * sum(map(num_tokens, data.train))
+    tokens = opened.task.settings.training.passes(len(data.train)) * sum(map(num_tokens, data.train))
     return Training(model, scores, history, tokens, time.monotonic() - began)
 
 
-def prepare_data(
-    task: type[Task[Any, Any, Any]], data: TaskData[Any], settings: TaskSettings, *, allow_unseen: bool
-) -> tuple[Task[Any, Any, Any], TaskData[Any]]:
-    """Return the task with its labels, and the examples in the form that is learnt."""
-    fitted, examples = task.fit(settings, data.train)
-    prepared = TaskData(examples, fitted.prepare(data.dev, allow_unseen=allow_unseen))
-    return fitted, prepared.share(settings.training.share)
+@dataclass(frozen=True)
+class Opened:
+    """What a training starts from; the examples have their labels in the form that is learnt."""
+
+    task: Task[Any, Any, Any]
+    encoders: list[Encoder]
+    tokenizer: TokenizerSpec
+    data: TaskData[Any]
+
+    def purpose(self) -> dict[str, Any]:
+        """Return as plain data what is trained; a run is resumed only with the same."""
+        return {
+            "task": self.task.name,
+            "settings": asdict(self.task.settings),
+            "tokenizer": asdict(self.tokenizer),
+            "encoders": {encoder.spec: encoder.fingerprint() for encoder in self.encoders},
+            "data": self.data.fingerprint(),
+        }
 
 
-def choose_tokenizer(given: str | TokenizerSpec | None, encoders: Sequence[Encoder]) -> TokenizerSpec:
-    """Return the tokenizer that was asked for, else the first that an encoder wants, else general rules."""
-    if isinstance(given, str):
-        return TokenizerSpec.parse(given)
-    wanted = (encoder.tokenizer for encoder in encoders)
-    return given or next((spec for spec in wanted if spec is not None), TokenizerSpec(name="rules"))
+def open_training(
+    task: type[TaskModel[Any, Any, Any]],
+    source: str | Path,
+    encoder: str,
+    settings: TaskSettings | None = None,
+    dev: str | Path | None = None,
+    format: str | None = None,
+    tokenizer: str | TokenizerSpec | None = None,
+    *,
+    device: str = "cpu",
+    allow_unseen: bool = False,
+) -> Opened:
+    """Open the encoders, read the data, and find the labels; the arguments are those of `train`."""
+    settings = settings or task.task_type.settings_type()
+    with seeded(settings.training.seed):  # encoders without pretrained weights draw them
+        encoders = open_encoders(encoder, device=device)
+    if isinstance(tokenizer, str):
+        tokenizer = TokenizerSpec.parse(tokenizer)
+    wanted = (tokenizer, *(one.tokenizer for one in encoders))
+    spec = next((spec for spec in wanted if spec is not None), TokenizerSpec(name="rules"))
+    tokenize = make_word_tokenizer(spec)
+    data = read_data(task.task_type.formats, source, tokenize=tokenize, dev=dev, format=format)
+    fitted, examples = task.task_type.fit(settings, data.train)
+    data = TaskData(examples, fitted.prepare(data.dev, allow_unseen=allow_unseen), data.held_out)
+    return Opened(fitted, encoders, spec, data.share(settings.training.share))
 
 
-def cache_encoders(
-    encoders: Sequence[Encoder], data: TaskData[Any], settings: TaskSettings, folder: Path, start: StartStep
-) -> list[Encoder]:
+def cache_encoders(opened: Opened, folder: Path, start: StartStep) -> list[Encoder]:
     """Compute the vectors of frozen contextual encoders once, for all epochs."""
-    if settings.encoder.tune_from is not None:
-        return list(encoders)
-    sentences = [text for example in (*data.train, *data.dev) for text in example.texts]
+    if opened.task.settings.encoder.tune_from is not None:
+        return opened.encoders
+    examples = (*opened.data.train, *opened.data.dev)
+    sentences = [text for example in examples for text in example.texts]
     cached: list[Encoder] = []
-    for encoder in encoders:
+    for encoder in opened.encoders:
         if encoder.contextual:
             kept = CachedEncoder(encoder, folder)
             try:
