@@ -1,13 +1,15 @@
 """What every task must do: train, be interrupted, resume, evaluate, predict, save and load."""
 
+import re
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 import elmokit
-from elmokit.tasks import TASKS, evaluate, find_task, load_task, train
+from elmokit.tasks import TASKS, core, evaluate, find_task, load_task, train
 from elmokit.tasks.core.dataset import find_part
 from elmokit.tasks.core.task_job import TaskJob
 from tests.task_data import WRITERS, quick_settings
@@ -63,6 +65,12 @@ def numbers(history):
 
 def test_every_task_has_tiny_data():
     assert WRITERS.keys() == TASKS.keys()
+
+
+def test_the_core_knows_no_task_by_name():
+    for path in Path(core.__file__).parent.glob("*.py"):
+        words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        assert not words & TASKS.keys(), path
 
 
 @pytest.mark.parametrize("fault", [None, RuntimeError("as if killed")], ids=["Ctrl-C", "killed"])

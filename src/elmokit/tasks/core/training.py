@@ -65,7 +65,7 @@ def train(
     """Train a model and write it, with a report, to a folder.
 
     Args:
-        task: the name of a task such as "tagger", or a model class of your own.
+        task: the name of a task, one of `TASKS`, or a model class of your own.
         source: a folder with train and dev files, or the training file; see `read_data`.
         encoder: such as "glove:FILE+chars+en"; see `encoders.open_encoders`.
         out: the folder to write.

@@ -12,14 +12,7 @@ from elmokit.tasks.tagger import TaggerTask, count_tags, span_values, tag_pairs
 def score_intents(
     slots: TaggerTask, examples: Sequence[IntentText], outputs: Sequence[PredictedIntent], *, strict: bool
 ) -> Scores:
-    """Return the mean of slot F1 and intent accuracy, and both.
-
-    Args:
-        slots: the tagging part of the task.
-        examples: with tags in the scheme that was learnt.
-        outputs: in the same order.
-        strict: see `count_tags`.
-    """
+    """Return the mean of slot F1 and intent accuracy, and both; `slots` is the tagging part of the task."""
     gold, tags = [example.slots for example in examples], [output.slots for output in outputs]
     counted = count_tags(gold, tags, slots.learnt_scheme, strict=strict)
     pairs = tag_pairs(gold, tags, slots.learnt_scheme)

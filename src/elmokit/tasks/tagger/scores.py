@@ -11,14 +11,7 @@ from elmokit.tasks.tagger.schemes import Scheme, find_spans, kind_of, write_span
 def count_tags(
     examples: Sequence[TaggedText], outputs: Sequence[PredictedTags], scheme: Scheme, *, strict: bool
 ) -> Counted:
-    """Count spans, or single tags if the scheme has none.
-
-    Args:
-        examples: with tags in `scheme`.
-        outputs: in the same order.
-        scheme: of the tags.
-        strict: count a predicted span only if its tags are exactly those of the scheme.
-    """
+    """Count spans (`strict`: only those with legal tags throughout), or tags if the scheme has no spans."""
     gold = [_items(example.tags, scheme, strict=False) for example in examples]
     return count_items(gold, [_items(output.tags, scheme, strict=strict) for output in outputs])
 
