@@ -167,7 +167,7 @@ def test_word_options_for_a_character_model(folder):
     options = json.loads((folder / "options.json").read_text())
     del options["char_cnn"]
     (folder / "options.json").write_text(json.dumps(options))
-    message = "options have no char_cnn, so the weights should have word vectors ('embedding'), and have none"
+    message = "options have no char_cnn, but the weights have no word vectors ('embedding') either"
     refuses(message, folder, error=ConfigError)
 
 
@@ -289,8 +289,8 @@ def test_an_empty_dataset(folder):
             "options, char_cnn: unknown setting 'n_highways'; did you mean 'n_highway'",
         ),
         (None, {"zzz": 1}, "options: unknown setting 'zzz'; known are lstm, char_cnn, bidirectional"),
-        (None, {"char_cnn": []}, "options: 'char_cnn' must be an object with the sizes, found []"),
-        ("char_cnn", {"embedding": 4}, "'embedding' must be an object with the sizes, found 4"),
+        (None, {"char_cnn": []}, "options: 'char_cnn' must be an object with settings, found []"),
+        ("char_cnn", {"embedding": 4}, "'embedding' must be an object with settings, found 4"),
         ("char_cnn", {"embedding": {}}, "char_cnn.embedding: 'dim' is missing; it has nothing"),
         (
             "char_cnn",

@@ -1,4 +1,4 @@
-"""The tensors of AllenNLP's ELMo as a table. ELMoForManyLangs has the same parts under other names."""
+"""The tensors of AllenNLP's ELMo as a table; ELMoForManyLangs has the same parts under other names."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,9 +12,9 @@ from elmokit.model import BiLMConfig, CharCNNConfig
 
 
 def allennlp_entries(config: BiLMConfig) -> Iterator[Entry]:
-    """Every tensor in the state dict of AllenNLP's `_ElmoBiLm`.
+    """Yield every tensor in the state dict of AllenNLP's `_ElmoBiLm`.
 
-    Its table of characters has a row more than bilm-tf's, for the padding of sentences: the model's has too.
+    Its table of characters has one row more than bilm-tf's, for padding; so must the model's.
     """
     encoder = config.encoder
     assert encoder.reads == "bytes"
@@ -29,7 +29,7 @@ def allennlp_entries(config: BiLMConfig) -> Iterator[Entry]:
 
 
 def convolution_entries(encoder: CharCNNConfig, path: str, ours: str = "encoder") -> Iterator[Entry]:
-    """The convolutions; `path` has a place for their number, `ours` is where they stand in the model."""
+    """Yield the convolutions; `path` has a place for their number, `ours` is their prefix in the model."""
     for i, (width, number) in enumerate(encoder.filters):
         theirs, key = path.format(i), f"{ours}.convolutions.{i}."
         shape = (number, encoder.embedding_dim, width)
@@ -38,7 +38,7 @@ def convolution_entries(encoder: CharCNNConfig, path: str, ours: str = "encoder"
 
 
 def highway_entries(encoder: CharCNNConfig, path: str, ours: str = "encoder") -> Iterator[Entry]:
-    """The highways, likewise."""
+    """Yield the highways; the arguments are those of `convolution_entries`."""
     filters = encoder.num_filters
     for i in range(encoder.num_highway):
         for name, shape in (("weight", (2 * filters, filters)), ("bias", (2 * filters,))):
@@ -47,14 +47,14 @@ def highway_entries(encoder: CharCNNConfig, path: str, ours: str = "encoder") ->
 
 
 def projection_entries(config: BiLMConfig, path: str, input_dim: int) -> Iterator[Entry]:
-    """The linear layer that ends the encoder."""
+    """Yield the linear layer at the end of the encoder."""
     shape = (config.projection_dim, input_dim)
     yield Entry(path + "weight", shape, ("encoder.projection.weight",), *PLAIN)
     yield Entry(path + "bias", shape[:1], ("encoder.projection.bias",), *PLAIN)
 
 
 def lstm_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
-    """The LSTMs. What the model adds to the forget gate is in their bias already."""
+    """Yield the LSTMs; their bias includes what the model adds to the forget gate."""
     cell, dim = config.cell_dim, config.projection_dim
     bias = (partial(_bias_to_ours, config.forget_bias), partial(_bias_to_file, config.forget_bias))
     for layer in range(config.num_layers):
@@ -79,9 +79,9 @@ def _bias_to_file(forget_bias: float, x: Tensor) -> Tensor:
 
 
 def _highway_to_ours(x: Tensor) -> Tensor:
-    """(2F, …), transform and then the gate that keeps x → (2, F, …), transform and the gate that changes it.
+    """Convert (2F, …), transform and the gate that keeps x, to (2, F, …), transform and its complement.
 
-    They are each other's complement, and 1 - σ(z) = σ(-z).
+    1 - σ(z) = σ(-z).
     """
     transform, keep = x.chunk(2)
     return torch.stack([transform, -keep])

@@ -1,4 +1,4 @@
-"""What a model is made of, whatever the files it comes from."""
+"""A model with everything that its files contain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 @dataclass(frozen=True)
 class SoftmaxFile:
-    """A softmax that is read when asked for: it is often larger than the model, and embedding needs none."""
+    """A softmax that is read on demand: it is often larger than the model, and embedding does not need it."""
 
     num_words: int
     read: Callable[[], Softmax]
@@ -18,16 +18,16 @@ class SoftmaxFile:
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """A biLM with all that its files say.
+    """A biLM with everything that its files contain.
 
     Attributes:
         model: the network, float32, in evaluation mode.
-        tokenizer: how the text was tokenised that it was trained on, as far as the files tell.
+        tokenizer: the tokenizer of the training text, if the files record it.
         vocabulary: the words of the softmax, or of the word vectors of a model without characters.
-        softmax: the output layer, where there is one.
-        lexicon: the characters and words of a model that has an own number for each.
-        source: what was read, in words.
-        card: the model card, where there is one.
+        softmax: the output layer.
+        source: a description of what was read.
+        card: the model card.
+        lexicon: ids of characters and words, for models that have their own.
     """
 
     model: BiLM
@@ -40,7 +40,7 @@ class ModelBundle:
 
     @property
     def boundaries(self) -> tuple[str, str]:
-        """The tokens that the model reads before and after a sentence."""
+        """Return the tokens that the model reads before and after a sentence."""
         return self.model.config.encoder.boundaries
 
     def __post_init__(self) -> None:

@@ -1,13 +1,12 @@
-"""Folders of ELMoForManyLangs (and the NLPL repository's zips of them).
+"""Read folders of ELMoForManyLangs; the NLPL repository has zips of them.
 
-config.json             the training command's arguments; `config_path` names the network file
+config.json             arguments of the training command; `config_path` names the network file
 *.json                  the network file: `encoder`, `token_embedder`
-char.dic, word.dic      symbol, TAB, number
-token_embedder.pkl      state dicts by torch.save; read without running any code in them
+char.dic, word.dic      symbol, TAB, id
+token_embedder.pkl      state dicts by torch.save; no code in them is run
 encoder.pkl
 """
 
-import pickle
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -24,14 +23,14 @@ from elmokit.formats.allennlp_layout import (
     projection_entries,
 )
 from elmokit.formats.bundle import ModelBundle
-from elmokit.formats.inspect import describe_file, read_json
+from elmokit.formats.inspect import describe_file, read_json, read_section
 from elmokit.formats.layout import PLAIN, Entry, check_shapes, make_model
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
 from elmokit.text import Lexicon, TokenizerSpec
 
 _WEIGHTS = ("token_embedder.pkl", "encoder.pkl")
 
-# The network that most published models name and do not bring, because the program has it.
+# The network that most published models name; it comes with the program, not with the models.
 _DEFAULT_NAMES = ("cnn_0_100_512_4096_sample.json", "cnn_50_100_512_4096_sample.json")
 _DEFAULT_NETWORK = {
     "encoder": {
@@ -44,25 +43,9 @@ _DEFAULT_NETWORK = {
     },
 }  # fmt: skip
 
-# What torch raises for a pickle that is damaged, or not of tensors alone.
-_DAMAGE = (
-    OSError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    EOFError,
-    AssertionError,
-    OverflowError,
-    MemoryError,
-    pickle.UnpicklingError,
-)
-
 
 def is_many_langs(folder: Path) -> bool:
-    """Whether a folder holds such a model, or a part of one."""
+    """Return whether a folder holds such a model, or a part of one."""
     return any((folder / name).is_file() for name in _WEIGHTS)
 
 
@@ -71,7 +54,7 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
 
     Raises:
         ModelFileError: a file is missing, damaged, or does not fit the others.
-        ConfigError: the network is of a kind that cannot be.
+        ConfigError: the network is not valid, or of an unknown kind.
     """
     missing = [name for name in ("config.json", "char.dic", *_WEIGHTS) if not (folder / name).is_file()]
     if missing:
@@ -79,8 +62,9 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
             f"{folder}: is an ELMoForManyLangs model without its {', '.join(missing)}; get the whole folder"
         )
     network, name = _network(folder)
-    states = {path: _read_state(folder / path) for path in _WEIGHTS}
-    tensors = {f"{path}: {key}": tensor for path, state in states.items() for key, tensor in state.items()}
+    tensors = {
+        f"{path}: {key}": tensor for path in _WEIGHTS for key, tensor in _read_state(folder / path).items()
+    }
     shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     config = _config(network, shapes, name)
     entries = list(_entries(config))
@@ -95,13 +79,13 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
 
 
 def _network(folder: Path) -> tuple[dict[str, Any], str]:
-    """The network's sizes, and the name of the file they are from."""
+    """Return the sizes of the network and the name of their file."""
     named = read_json(folder / "config.json").get("config_path")
     if not isinstance(named, str):
         raise ModelFileError(f"{folder / 'config.json'}: names no network file (config_path); get it again")
     given = PurePosixPath(named.replace("\\", "/"))
     inside = not given.is_absolute() and ".." not in given.parts
-    path = folder / given.name  # often a path on its makers' machine: what counts then is its name
+    path = folder / given.name  # the path is often one on another machine: use its name
     for place in (folder / given, path) if inside else (path,):
         if place.is_file():
             return read_json(place), place.name
@@ -111,9 +95,7 @@ def _network(folder: Path) -> tuple[dict[str, Any], str]:
 
 
 def _config(network: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> BiLMConfig:
-    encoder, embedder = network.get("encoder"), network.get("token_embedder")
-    if not isinstance(encoder, dict) or not isinstance(embedder, dict):
-        raise ConfigError(f"{name}: expected the sizes of encoder and token_embedder; it has {list(network)}")
+    encoder, embedder = (read_section(network, part, name) for part in ("encoder", "token_embedder"))
     for part, known in ((encoder, ("elmo", "lstm")), (embedder, ("cnn",))):
         if str(part.get("name")).lower() not in known:
             raise ConfigError(
@@ -143,7 +125,7 @@ def _config(network: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], n
             cell_clip=None if joined else encoder.get("cell_clip") or None,
             projection_clip=None if joined else encoder.get("proj_clip") or None,
             skip_connections=not joined,
-            forget_bias=0.0,  # it is in the bias
+            forget_bias=0.0,  # the weights include it
             joined_directions=joined,
         )
     except KeyError as error:
@@ -190,21 +172,19 @@ def _joined_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
 def _read_state(path: Path) -> dict[str, Tensor]:
     try:
         state = _load_tensors(path)
-    except _DAMAGE as error:
+    except Exception as error:  # torch raises errors of any kind for damaged pickles
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelFileError(
-            f"{path}: is {describe_file(path)}, and no state dict of tensors ({reason:.200}); "
-            "nothing in it was run: get it again"
+            f"{path}: is {describe_file(path)}, not a state dict of tensors ({reason:.200}); "
+            "no code in it was run: get it again"
         ) from error
-    # A view that repeats its numbers could make a small file fill the memory.
-    whole = isinstance(state, dict) and all(
+    # Not contiguous: a view that repeats its numbers could make a small file fill the memory.
+    if not isinstance(state, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_contiguous()
         for name, tensor in state.items()
-    )
-    if not whole:
-        raise ModelFileError(f"{path}: expected a state dict, names with whole tensors; get it again")
-    tensors: dict[str, Tensor] = state
-    return tensors
+    ):
+        raise ModelFileError(f"{path}: expected a state dict of contiguous tensors; get it again")
+    return state
 
 
 def _load_tensors(path: Path) -> Any:  # noqa: ANN401 (whatever the pickle holds)
@@ -213,7 +193,7 @@ def _load_tensors(path: Path) -> Any:  # noqa: ANN401 (whatever the pickle holds
     with zipfile.ZipFile(path) as archive:
         if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
             raise ValueError("parts of it are compressed, which torch.save never does")
-    # Mapped, a tensor cannot be larger than the file.
+    # A mapped tensor cannot be larger than the file.
     return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
@@ -230,13 +210,12 @@ def _read_dic(path: Path) -> dict[str, int]:
         content = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{path}: is {describe_file(path)}, expected a lexicon in UTF-8") from error
-    for count, line in enumerate(
-        content.split("\n"), start=1
-    ):  # some symbols end lines for other ways of reading
+    # Not splitlines: some symbols are line separators of Unicode.
+    for count, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
         symbol, _, number = line.strip().rpartition("\t")
         if not number.isdecimal():
-            raise ModelFileError(f"{path}: line {count} is {line[:60]!r}, expected symbol, TAB and number")
-        numbers[symbol or "\u3000"] = int(number)  # a white-space symbol was lost in writing, as in reading
+            raise ModelFileError(f"{path}: line {count} is {line[:60]!r}, expected symbol, TAB and id")
+        numbers[symbol or "\u3000"] = int(number)  # strip has removed a white-space symbol
     return numbers

@@ -1,13 +1,14 @@
-"""`options.json` of bilm-tf and AllenNLP ↔ BiLMConfig."""
+"""Convert `options.json` of bilm-tf and AllenNLP to a BiLMConfig and back."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from elmokit.base import refuse_unknown_keys
 from elmokit.errors import ConfigError
+from elmokit.formats.inspect import read_section
 from elmokit.model import BiLMConfig, CharCNNConfig, WordConfig
 
-# Read by nobody at prediction time, but present in published files.
+# Present in published files, but used only for training.
 _TRAINING_KEYS = (
     "bidirectional", "dropout", "all_clip_norm_val", "n_epochs", "n_train_tokens", "batch_size",
     "n_tokens_vocab", "unroll_steps", "n_negative_samples_batch", "learning_rate", "sample_softmax",
@@ -21,35 +22,33 @@ _CHAR_KEYS = (
 
 
 def looks_like_options(data: object) -> bool:
-    """Whether parsed JSON is an options file: it has the sizes of an LSTM."""
+    """Return whether parsed JSON is an options file: it has the sizes of an LSTM."""
     return isinstance(data, dict) and isinstance(data.get("lstm"), dict) and "dim" in data["lstm"]
 
 
 def config_from_options(
     options: Mapping[str, Any], *, char_projection: bool, lstm_projection: bool, num_words: int | None
 ) -> BiLMConfig:
-    """Read the sizes.
-
-    The options do not tell everything; the weights' names tell the rest.
+    """Read the sizes; what the options do not tell follows from the names of the weights.
 
     Args:
         options: the parsed file. `n_characters` may be 261 (training) or 262 (prediction): the table of
-            characters has 261 rows either way.
+            characters has 261 rows in both cases.
         char_projection: whether the weights have a projection after the highways.
         lstm_projection: whether the weights have projections of the LSTM's state.
-        num_words: rows of the table of word vectors, for a model without characters.
+        num_words: rows of the table of word vectors, if there is one.
     """
     refuse_unknown_keys(options, ("lstm", "char_cnn", *_TRAINING_KEYS), "options")
-    lstm = _section(options, "lstm")
+    lstm = read_section(options, "lstm", "options")
     refuse_unknown_keys(lstm, _LSTM_KEYS, "options, lstm")
     encoder: CharCNNConfig | WordConfig
     if "char_cnn" in options:
-        encoder = _char_cnn(_section(options, "char_cnn"), char_projection)
+        encoder = _char_cnn(read_section(options, "char_cnn", "options"), char_projection)
     elif num_words is not None:
         encoder = WordConfig(num_words=num_words)
     else:
         raise ConfigError(
-            "options have no char_cnn, so the weights should have word vectors ('embedding'), and have none; "
+            "options have no char_cnn, but the weights have no word vectors ('embedding') either; "
             "pass the options file that came with these weights"
         )
     return BiLMConfig(
@@ -65,7 +64,7 @@ def config_from_options(
 
 
 def options_from_config(config: BiLMConfig) -> dict[str, Any]:
-    """Write the sizes as AllenNLP and bilm-tf's prediction read them (262 characters, every key there)."""
+    """Return the options as AllenNLP and bilm-tf's prediction read them: 262 characters, all keys present."""
     options: dict[str, Any] = {
         "lstm": {
             "dim": config.cell_dim,
@@ -89,9 +88,7 @@ def options_from_config(config: BiLMConfig) -> dict[str, Any]:
     elif encoder.reads == "words":
         options["n_tokens_vocab"] = encoder.num_words
     else:
-        raise ConfigError(
-            "bilm-tf's layout has no place for a model with a lexicon of characters; use the native format"
-        )
+        raise ConfigError("bilm-tf's layout has no place for a lexicon of characters; use format='native'")
     return options
 
 
@@ -101,23 +98,18 @@ def _char_cnn(options: Mapping[str, Any], projection: bool) -> CharCNNConfig:
     if count not in (261, 262):
         raise ConfigError(
             f"options, char_cnn: n_characters is {count!r}, expected 261 (training) or 262 (prediction); "
-            "ELMo's characters are the 256 bytes and five marks"
+            "ELMo's characters are 256 bytes and five marks"
         )
     return CharCNNConfig(
         filters=_required(options, "filters", "char_cnn"),
-        embedding_dim=_required(_section(options, "embedding"), "dim", "char_cnn.embedding"),
+        embedding_dim=_required(
+            read_section(options, "embedding", "options, char_cnn"), "dim", "char_cnn.embedding"
+        ),
         max_characters=options.get("max_characters_per_token", 50),
         activation=_required(options, "activation", "char_cnn"),
         num_highway=options.get("n_highway") or 0,
         projection=projection,
     )
-
-
-def _section(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = options.get(name)
-    if not isinstance(section, Mapping):
-        raise ConfigError(f"options: {name!r} must be an object with the sizes, found {section!r}")
-    return section
 
 
 def _required(section: Mapping[str, Any], name: str, where: str) -> Any:  # noqa: ANN401 (JSON holds anything)
