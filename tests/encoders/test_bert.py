@@ -153,13 +153,13 @@ def test_devices(folder, device):
 def test_a_slow_tokenizer_is_refused(folder, monkeypatch):
     transformers = pytest.importorskip("transformers")
     monkeypatch.setattr(transformers.PreTrainedTokenizerFast, "is_fast", False)
-    with pytest.raises(elmokit.ModelFileError, match="slow ones, which do not tell the words"):
+    with pytest.raises(elmokit.ModelFileError, match="slow ones, which do not say which word"):
         open_encoder(f"bert:{folder}")
 
 
 def test_no_such_folder():
     pytest.importorskip("transformers")
-    with pytest.raises(elmokit.ModelFileError, match="nowhere is no folder"):
+    with pytest.raises(elmokit.ModelFileError, match="nowhere is not a folder"):
         open_encoder("bert:nowhere")
 
 

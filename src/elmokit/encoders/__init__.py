@@ -4,10 +4,9 @@ from pathlib import Path
 
 from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder, fingerprint_of
 from elmokit.encoders.cache import CachedEncoder
-from elmokit.encoders.char_encoder import CharacterEncoder
 from elmokit.encoders.elmo import ElmoEncoder
 from elmokit.encoders.static import StaticEncoder
-from elmokit.encoders.word_encoder import WordEncoder
+from elmokit.encoders.untrained import CharacterEncoder, WordEncoder
 from elmokit.errors import ConfigError
 
 __all__ = [
@@ -33,14 +32,14 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
 
     Args:
         spec: "en" or whatever `elmokit.load` opens (also "elmo:…"); "glove:FILE" (also "word2vec:" and
-            "fasttext:") for static vectors, text or binary; "bert:FOLDER" or "bert-mean:FOLDER" for a
-            BERT-family model, a word being its first piece or the mean of its pieces; "chars" for characters
-            alone, "words" for a vector of each token; both are trained with the task.
-        device: where ELMo and BERT work.
+            "fasttext:") for static vectors, text or binary; "bert:FOLDER" or "bert-mean:FOLDER" for a model
+            of the BERT family, where a word is its first piece or the mean of its pieces; "chars" for
+            characters alone or "words" for a vector of each token, both trained with the task.
+        device: Where ELMo and BERT compute.
 
     Raises:
-        ConfigError: there is no such kind.
-        ElmoError: the file or folder cannot be opened.
+        ConfigError: There is no such kind.
+        ElmoError: The file or folder cannot be opened.
     """
     kind, _, path = spec.partition(":")
     if spec == "chars":
@@ -62,10 +61,10 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
 
 
 def open_encoders(spec: str, *, device: str = "cpu") -> list[Encoder]:
-    """Open the encoders of "glove:FILE+chars+en", whose vectors a task joins after each one's own mix.
+    """Open the encoders of a spec such as "glove:FILE+chars+en".
 
     Raises:
-        ConfigError: a part is empty or stands there twice.
+        ConfigError: A part is empty or occurs twice.
     """
     parts = spec.split("+")
     if not all(parts) or len(set(parts)) < len(parts):

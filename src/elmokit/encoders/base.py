@@ -1,7 +1,7 @@
 """What every encoder offers: the tokens of sentences in, the vectors of one or more layers out.
 
 Shapes: S tokens of all sentences of a batch, one sentence after another; T tokens of one sentence; D numbers
-of a vector; L layers, here of any encoder, the lowest first.
+of a vector; L layers of any encoder, the lowest first.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ class Encoder(Protocol):
     """A source of vectors for tokens.
 
     Attributes:
-        spec: what opens it again, see `open_encoder`.
+        spec: What opens it again; see `open_encoder`.
         dim: D.
         num_layers: L.
-        contextual: whether a token's vector depends on its sentence. Such vectors are dear and worth a cache.
-        pretrained: whether it knows something before the task is trained.
-        tokenizer: how it wants text cut; None if it has no wish.
+        contextual: Whether a token's vector depends on its sentence. Such vectors are worth a cache.
+        pretrained: Whether it knows something before the task is trained.
+        tokenizer: How it wants text to be tokenised; None if it does not care.
     """
 
     spec: str
@@ -35,20 +35,18 @@ class Encoder(Protocol):
     pretrained: bool
 
     @property
-    def tokenizer(self) -> TokenizerSpec | None:
-        """See above."""
-        ...
+    def tokenizer(self) -> TokenizerSpec | None: ...  # noqa: D102 (see above)
 
     def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(L, T, D) for each sentence, on the CPU and without gradients."""
+        """Return (L, T, D) for each sentence, on the CPU and without gradients."""
         ...
 
     def fingerprint(self) -> str:
-        """A hexadecimal number that is another one when the vectors would be."""
+        """Return a hexadecimal number that changes when the vectors would."""
         ...
 
     def save(self, folder: Path) -> str:
-        """Write it into the empty `folder`; returns the spec that opens it from there."""
+        """Write the encoder into the empty `folder` and return the spec that opens it from there."""
         ...
 
 
@@ -56,12 +54,12 @@ class LayeredModule(nn.Module):
     """The differentiable side of an encoder, for training it with a task."""
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """(L, S, D)."""
+        """Return the vectors (L, S, D) of all tokens."""
         raise NotImplementedError
 
     def stages(self) -> list[list[nn.Parameter]]:
-        """The parameters by depth, lowest first: what `tune_from` and gradual unfreezing count."""
-        raise NotImplementedError
+        """Return the parameters by depth, lowest first, for `tune_from` and gradual unfreezing."""
+        return [list(self.parameters())]
 
 
 @runtime_checkable
@@ -72,7 +70,7 @@ class TunableEncoder(Encoder, Protocol):
 
 
 def fingerprint_of(parts: Iterable[bytes]) -> str:
-    """The fingerprint of what an encoder is made of."""
+    """Return the fingerprint of what an encoder is made of."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -80,7 +78,7 @@ def fingerprint_of(parts: Iterable[bytes]) -> str:
 
 
 def weight_bytes(module: nn.Module, *, without: str | None = None) -> Iterable[bytes]:
-    """Every weight of a module by its name, but for those of the part `without`, for `fingerprint_of`."""
+    """Yield the names and weights of a module, except those of its part `without`, for `fingerprint_of`."""
     for name, tensor in sorted(module.state_dict().items()):
         if without is None or not name.startswith(f"{without}."):
             yield name.encode()

@@ -1,4 +1,4 @@
-"""A BERT-family model through transformers, its pieces pooled back to words, all its layers."""
+"""All layers of a BERT-family model, through transformers; pieces are pooled to words."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ class BertEncoder:
     """A model of the BERT family; see `Encoder`. Layer 0 is the embedding layer.
 
     Text with more pieces than the model has positions is read in windows that overlap by half; a word's
-    vectors come from the window in whose middle it stands. Nothing is cut.
+    vectors come from the window in whose middle it stands. Nothing is truncated.
     """
 
     contextual = True
@@ -47,7 +47,7 @@ class BertEncoder:
 
         Raises:
             MissingExtra: transformers is not installed.
-            ModelFileError: the folder is not there or does not hold a model and its tokenizer.
+            ModelFileError: The folder does not exist, or does not hold a model and its tokenizer.
         """
         try:
             from transformers import AutoModel, AutoTokenizer
@@ -55,10 +55,8 @@ class BertEncoder:
         except ImportError as error:
             raise MissingExtra("transformers", "transformers", "a BERT encoder") from error
         if not Path(folder).is_dir():
-            raise ModelFileError(
-                f"{folder} is no folder, expected one as transformers saves it; check the path"
-            )
-        transformers_logging.disable_progress_bar()  # loading takes a moment
+            raise ModelFileError(f"{folder} is not a folder; expected one as transformers saves it")
+        transformers_logging.disable_progress_bar()
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, add_prefix_space=True)
             model = AutoModel.from_pretrained(folder, local_files_only=True).float().eval()
@@ -67,8 +65,8 @@ class BertEncoder:
             raise ModelFileError(f"{folder}: transformers cannot open it: {reason}") from error
         if not tokenizer.is_fast:
             raise ModelFileError(
-                f"{folder}: its tokenizer is one of transformers' slow ones, which do not tell the words of "
-                "their pieces; save it with a fast one (tokenizer.json)"
+                f"{folder}: its tokenizer is one of transformers' slow ones, which do not say which word a "
+                "piece belongs to; save it with a fast one (tokenizer.json)"
             )
         model.to(find_device(device))
         kind = "bert" if pooling == "first" else "bert-mean"
@@ -76,7 +74,7 @@ class BertEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(L, T, D) for each sentence."""
+        """Return (L, T, D) for each sentence."""
         found: dict[int, Tensor] = {}
         for rows in batches_by_length([len(sentence) + 2 for sentence in sentences], _BATCH_PIECES):
             lengths = [len(sentences[row]) for row in rows]
@@ -85,11 +83,10 @@ class BertEncoder:
         return [found[row] for row in range(len(sentences))]
 
     def fingerprint(self) -> str:
-        """Of the pooling, the tokenizer, the settings and the weights."""
+        """Return the fingerprint of pooling, tokenizer, settings and weights."""
         settings = self.module.model.config.to_dict()
         tokenizer = json.loads(self.module.tokenizer.backend_tokenizer.to_str())
-        of_the_file = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
-        for name in of_the_file:
+        for name in ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures"):
             settings.pop(name, None)
         for name in ("padding", "truncation"):  # of the last call
             tokenizer.pop(name, None)
@@ -107,8 +104,8 @@ class BertModule(LayeredModule):
     """The model and its tokenizer. Stage 0 is the embedding layer, stage l the l-th transformer layer.
 
     Args:
-        model, tokenizer: of transformers; the tokenizer is a fast one, which knows the words of its pieces.
-        pooling: whether a word is its first piece or the mean of its pieces.
+        model, tokenizer: Of transformers; the tokenizer is a fast one, which knows the words of its pieces.
+        pooling: Whether a word is its first piece or the mean of its pieces.
     """
 
     def __init__(self, model: Any, tokenizer: Any, pooling: PiecePooling) -> None:  # noqa: ANN401 (untyped)
@@ -120,7 +117,7 @@ class BertModule(LayeredModule):
         self._room = self._positions - int(tokenizer.num_special_tokens_to_add())
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """(L, S, D); a word that the tokenizer makes nothing of is zero."""
+        """Return the vectors (L, S, D) of all words; zero for a word that has no pieces."""
         windows = [window for sentence in sentences for window in self._windows(list(sentence))]
         config = self.model.config
         words: Tensor = self.model.get_input_embeddings().weight.new_zeros(
@@ -141,7 +138,7 @@ class BertModule(LayeredModule):
         return words.index_add(1, numbers, hidden[:, rows, columns]) / counts[:, None]
 
     def stages(self) -> list[list[nn.Parameter]]:
-        """Embeddings, then each layer; a pooler has no part in the hidden states."""
+        """Return the parameters of the embeddings, then of each layer; a pooler is left out."""
         layers = next(part for part in self.model.modules() if isinstance(part, nn.ModuleList))
         pooler = getattr(self.model, "pooler", None)
         others = {*layers.parameters(), *(pooler.parameters() if pooler is not None else ())}
@@ -151,7 +148,7 @@ class BertModule(LayeredModule):
     def _places(
         self, windows: list["_Window"], word_ids: list[list[int | None]]
     ) -> list[tuple[int, int, int]]:
-        """(window, piece, word of the batch) for each piece that counts."""
+        """Return (window, piece, word of the batch) for each piece that counts."""
         places = []
         done = 0
         for row, (window, ids) in enumerate(zip(windows, word_ids, strict=True)):
@@ -165,7 +162,7 @@ class BertModule(LayeredModule):
         return places
 
     def _windows(self, sentence: list[str]) -> Iterator["_Window"]:
-        """The sentence as one window if the model has positions enough, else as several."""
+        """Yield the sentence as one window if the model has enough positions, else as several."""
         if not sentence:
             return
         sizes = [0] * len(sentence)
@@ -187,7 +184,7 @@ class BertModule(LayeredModule):
 
 
 def _num_positions(model: Any) -> int:  # noqa: ANN401 (untyped)
-    """How many pieces a model can read: RoBERTa's family does not use its first positions."""
+    """Return how many pieces a model can read; RoBERTa's family does not use its first positions."""
     most = int(getattr(model.config, "max_position_embeddings", sys.maxsize))
     for name, part in model.named_modules():
         unused = getattr(part, "padding_idx", None)
@@ -197,14 +194,14 @@ def _num_positions(model: Any) -> int:  # noqa: ANN401 (untyped)
 
 
 class _Window(NamedTuple):
-    """Words that are read together, and which of them (counted from its first) are taken from it."""
+    """Words that are read together, and which of them (counted from the first) are used."""
 
     words: list[str]
     kept: range
 
 
 def overlapping_spans(sizes: list[int], room: int) -> list[tuple[int, int]]:
-    """The words by ranges of no more than `room` pieces; each overlaps the next by up to half of that.
+    """Return ranges of words with at most `room` pieces each; they overlap by up to half of that.
 
     Example:
         >>> overlapping_spans([1] * 7, room=4)
@@ -218,7 +215,7 @@ def overlapping_spans(sizes: list[int], room: int) -> list[tuple[int, int]]:
             total += sizes[end]
             end += 1
         spans.append((start, end))
-        if end < len(sizes):  # the next one repeats the last words of this one, and has room for one more
+        if end < len(sizes):  # the next range repeats the last words of this one and has room for one more
             spare = min(room // 2, room - sizes[end])
             start = end
             while sizes[start - 1] <= spare:
@@ -228,11 +225,11 @@ def overlapping_spans(sizes: list[int], room: int) -> list[tuple[int, int]]:
 
 
 def middles(spans: list[tuple[int, int]]) -> list[range]:
-    """Which words to take from each span: every word from where it stands farthest from an inner edge.
+    """Return which words to use from each span: each word where it is farthest from an inner edge.
 
     Example:
         >>> middles([(0, 4), (2, 6), (4, 7)])
         [range(0, 3), range(3, 5), range(5, 7)]
     """
-    cuts = [0, *((start + end) // 2 for (_, end), (start, _) in pairwise(spans)), spans[-1][1]]
-    return [range(start, end) for start, end in pairwise(cuts)]
+    edges = [0, *((start + end) // 2 for (_, end), (start, _) in pairwise(spans)), spans[-1][1]]
+    return [range(start, end) for start, end in pairwise(edges)]

@@ -1,7 +1,7 @@
-"""Vectors computed once and kept on disk, so that an epoch does not run the encoder again.
+"""Vectors computed once and kept on disk, so that each epoch need not run the encoder again.
 
-A cache is a folder; what one encoder gave lies under its fingerprint, in segments that are written once, each
-under another name until it is whole. So runs can share it, and one that is interrupted leaves no half.
+A cache is a folder. The vectors of an encoder lie under its fingerprint, in segments that appear only when
+they are complete. So runs can share a cache, and an interrupted run leaves no partial file.
 
     FINGERPRINT/NAME.npy         float32 (tokens, L, D), memory-mapped
     FINGERPRINT/NAME.keys.npy    for each sentence: the hash of its tokens, where it starts, where it ends
@@ -20,16 +20,16 @@ from torch import Tensor
 from elmokit.base import draft_file
 from elmokit.encoders.base import Encoder, Sentences
 
-_SEGMENT = 1024  # sentences: what an interruption can lose
+_SEGMENT = 1024  # sentences; an interruption loses at most one segment
 _KEY = np.dtype([("key", "V16"), ("start", "<i8"), ("end", "<i8")])
 
 
 class CachedEncoder:
-    """An encoder whose answers are kept; it has the encoder's own interface.
+    """An encoder whose vectors are kept; see `Encoder`.
 
     Args:
-        encoder: what computes.
-        folder: of the cache; made when there is none.
+        encoder: What computes the vectors.
+        folder: Of the cache; made if it does not exist.
     """
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
@@ -46,11 +46,11 @@ class CachedEncoder:
             self._read_segment(keys)
 
     def fingerprint(self) -> str:
-        """The encoder's."""
+        """Return that of the encoder."""
         return self._fingerprint
 
     def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(L, T, D) for each sentence: views of the file where it is known, else computed (and not kept)."""
+        """Return (L, T, D) for each sentence: a view of the file, or computed (and not kept) if unknown."""
         keys = [_key(sentence) for sentence in sentences]
         missing = [row for row, key in enumerate(keys) if key not in self._places]
         computed = dict(zip(missing, self._encoder.encode([sentences[row] for row in missing]), strict=True))
@@ -60,7 +60,7 @@ class CachedEncoder:
         ]
 
     def fill(self, sentences: Sentences, advance: Callable[[int], None] = lambda count: None) -> None:
-        """Compute and keep whatever is not known yet; `advance` is told the number of sentences done."""
+        """Compute and keep what is unknown; `advance` is called with the number of sentences done."""
         distinct = {_key(sentence): sentence for sentence in sentences}
         missing = [(key, sentence) for key, sentence in distinct.items() if key not in self._places]
         advance(len(sentences) - len(missing))
@@ -84,14 +84,14 @@ class CachedEncoder:
         self._read_segment(self._folder / f"{name}.keys.npy")
 
     def _read_segment(self, path: Path) -> None:
-        # Copy-on-write, because torch wants memory that may be written to; nothing ever is.
+        # Copy-on-write, because torch wants writable memory; nothing is ever written.
         data = np.load(path.with_name(path.name.replace(".keys", "")), mmap_mode="c")
         for key, start, end in np.load(path):
             self._places[bytes(key)] = data[start:end]
 
 
 def _key(sentence: Sequence[str]) -> bytes:
-    """A hash of the tokens and of where one ends."""
+    """Return a hash of the tokens and their lengths."""
     spelt = [token.encode("utf-8", "surrogatepass") for token in sentence]
     lengths = ",".join(str(len(token)) for token in spelt).encode()
     return hashlib.blake2b(b"".join([lengths, b" ", *spelt]), digest_size=16).digest()

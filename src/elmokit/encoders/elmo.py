@@ -35,21 +35,21 @@ class ElmoEncoder:
 
     @property
     def tokenizer(self) -> TokenizerSpec | None:
-        """The model's own, where its files tell."""
+        """Return the model's own, if its files name it."""
         spec = self.embedder.tokenizer_spec
         return None if spec == UNRECORDED else spec
 
     @cached_property
     def module(self) -> "TunableElmo":
-        """The model itself, to be trained with the task."""
+        """Return the model itself, to be trained with the task."""
         return TunableElmo(self.embedder.bundle)
 
     def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(L, T, D) for each sentence."""
+        """Return (L, T, D) for each sentence."""
         return [sentence.to_torch() for sentence in self.embedder.stream(sentences)]
 
     def fingerprint(self) -> str:
-        """Of sizes and weights, and of what numbers the rows of a table of words."""
+        """Return the fingerprint of sizes, weights, and the words or characters that number rows."""
         model, bundle = self.embedder.model, self.embedder.bundle
         sizes = json.dumps(model.config.to_dict()).encode()
         known = b""
@@ -76,7 +76,7 @@ class TunableElmo(LayeredModule):
         self._inputs = bundle.model.config.encoder.inputs(bundle.vocabulary, bundle.lexicon)
 
     def forward(self, sentences: Sentences) -> Tensor:
-        """(L, S, D), the sentences' boundaries left out."""
+        """Return the vectors (L, S, D) of all tokens, without those of the boundaries."""
         device = next(self.bilm.parameters()).device
         tokens = [token for sentence in sentences for token in (self._begin, *sentence, self._end)]
         vectors = encode_distinct(
@@ -91,5 +91,5 @@ class TunableElmo(LayeredModule):
         return layers[:, inside.to(device)]
 
     def stages(self) -> list[list[nn.Parameter]]:
-        """Token encoder, then each LSTM layer."""
+        """Return the parameters of the token encoder, then those of each LSTM layer."""
         return [list(part.parameters()) for part in (self.bilm.encoder, *self.bilm.layers)]

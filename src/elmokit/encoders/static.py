@@ -16,7 +16,7 @@ _SAVED = "vectors.npy"
 class StaticEncoder:
     """GloVe, word2vec or fastText vectors; see `Encoder`.
 
-    A token that is not there is looked for in lower case; one that is not there either is the zero vector.
+    A token without a vector gets that of its lower-case form, or else the zero vector.
     """
 
     contextual = False
@@ -37,16 +37,16 @@ class StaticEncoder:
         return cls(read_word_vectors(path), f"glove:{Path(path).resolve()}")
 
     def encode(self, sentences: Sentences) -> list[Tensor]:
-        """(1, T, D) for each sentence."""
+        """Return (1, T, D) for each sentence."""
         return [self._table[[self._row(token) for token in sentence]][None] for sentence in sentences]
 
     def fingerprint(self) -> str:
-        """Of words and numbers."""
+        """Return the fingerprint of the words and their vectors."""
         words = "\n".join(self._rows).encode()
         return fingerprint_of([words, self._table[:-1].numpy().tobytes()])
 
     def save(self, folder: Path) -> str:
-        """Write the vectors, whatever form they came in."""
+        """Write the vectors, whatever format they were read from."""
         folder.mkdir(parents=True, exist_ok=True)
         write_word_vectors(WordVectors(self._rows, self._table[:-1].numpy()), folder / _SAVED)
         return f"glove:{folder / _SAVED}"

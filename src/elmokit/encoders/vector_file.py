@@ -1,8 +1,8 @@
-r"""Files of word vectors: text (GloVe; word2vec and fastText, with a header), word2vec's binary, our own.
+r"""Files of word vectors: text (GloVe; word2vec and fastText with a header), word2vec's binary, and our own.
 
 text      [words dimension \n]  word number number … \n
 binary    words dimension \n  then for each word: its bytes, a blank, float32 numbers, and perhaps \n
-own       the numbers as .npy, the words as a list in a .json beside it: words may have blanks in them
+own       the numbers as .npy, the words as a list in a .json beside it, because words may contain blanks
 """
 
 import gzip
@@ -17,6 +17,7 @@ from typing import IO, cast
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.base import draft_file, write_json
 from elmokit.errors import DataError
 from elmokit.text import read_lines
 
@@ -34,10 +35,10 @@ class WordVectors:
 def read_word_vectors(path: str | Path) -> WordVectors:
     """Read a file of vectors; `.bin` and `.bin.gz` are binary, `.npy` our own, others text.
 
-    Of a word that stands there twice the first vector counts.
+    If a word occurs twice, its first vector counts.
 
     Raises:
-        DataError: the file is not there, or is not what it should be; the message names the line or word.
+        DataError: The file does not exist or is not in its format; the message names the line or word.
     """
     if str(path).endswith((".bin", ".bin.gz")):
         return _read_binary(Path(path))
@@ -47,9 +48,10 @@ def read_word_vectors(path: str | Path) -> WordVectors:
 
 
 def write_word_vectors(vectors: WordVectors, path: Path) -> None:
-    """Write our own form: `path`, which ends in .npy, and the words beside it."""
-    np.save(path, vectors.table)
-    path.with_suffix(".json").write_text(json.dumps(list(vectors.rows)), encoding="utf-8")
+    """Write our own format: `path`, which ends in .npy, and the words beside it."""
+    with draft_file(path) as draft, draft.open("wb") as file:
+        np.save(file, vectors.table)
+    write_json(path.with_suffix(".json"), list(vectors.rows))
 
 
 def _read_own(path: Path) -> WordVectors:
@@ -75,7 +77,7 @@ def _read_text(path: str | Path) -> WordVectors:
     vectors = []
     numbered = enumerate(lines if has_header else chain([first], lines), start=2 if has_header else 1)
     for number, line in numbered:
-        word, *numbers = line.rstrip().rsplit(" ", dim)  # from the right: some words have blanks in them
+        word, *numbers = line.rstrip().rsplit(" ", dim)  # from the right: some words contain blanks
         if word not in rows:
             vectors.append(_vector(numbers, dim, f"{path}, line {number}", line))
             rows[word] = len(rows)
@@ -125,5 +127,5 @@ def _binary_entries(file: IO[bytes], dim: int, path: Path) -> Iterator[tuple[str
             letters += letter
         numbers = file.read(4 * dim)
         if len(numbers) < 4 * dim:
-            raise DataError(f"{path} is cut short at {bytes(letters)!r:.40}; copy or make the file again")
+            raise DataError(f"{path} is truncated at {bytes(letters)!r:.40}; copy or make the file again")
         yield letters.lstrip(b"\n").decode(errors="replace"), np.frombuffer(numbers, "<f4")
