@@ -71,12 +71,9 @@ class TokenBatcher:
 class BidirectionalLanguageModel(nn.Module):
     """The biLM over padded ids. Its weights are frozen; `requires_grad_()` makes them trainable.
 
-    Args:
-        options_file, weight_file: the model, as for `elmokit.load`.
-        use_character_inputs: whether the ids come from `Batcher` or else from `TokenBatcher`.
-        embedding_weight_file: the token vectors of `dump_token_embeddings`, for `TokenBatcher`.
-        max_batch_size: has no effect.
-        stateful: start row k in the state where row k of the previous call ended, as bilm-tf always does.
+    With `use_character_inputs=False` the ids are those of `TokenBatcher`, and `embedding_weight_file` has the
+    vectors of `dump_token_embeddings`. `max_batch_size` has no effect. With `stateful=True` row k starts in
+    the state where row k of the previous call ended, as bilm-tf always does.
     """
 
     def __init__(
@@ -163,12 +160,8 @@ def weight_layers(
 ) -> nn.Module:
     """Make a trainable mix of the layers: a module that is called with the biLM's output.
 
-    Args:
-        name: has no effect.
-        num_layers: L+1, a model's `n_lm_layers`.
-        l2_coef: λ of the penalty λ·Σw², returned as `regularization_op`.
-        use_top_only: scale the top layer alone.
-        do_layer_norm: normalise each layer first.
+    `name` has no effect, `num_layers` is a model's `n_lm_layers`, and `l2_coef` is λ of the penalty λ·Σw²,
+    returned as `regularization_op`.
 
     Example:
         >>> mix = weight_layers("input", l2_coef=0.1)

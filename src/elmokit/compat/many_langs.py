@@ -19,11 +19,8 @@ class Embedder:
     """Vectors of tokenised sentences, each the same as the original gives for its first sentence.
 
     The original carries its state from batch to batch and shuffles the batches, so no two runs of it agree.
-    Here a sentence's vectors depend on the sentence alone.
-
-    Args:
-        model_dir: a folder in the original's format, a zip of one, or any other model.
-        batch_size: has no effect.
+    Here a sentence's vectors depend on the sentence alone. `model_dir` may be a folder in the original's
+    format, a zip of one, or any other model; `batch_size` has no effect.
     """
 
     def __init__(self, model_dir: str | Path, batch_size: int = 64) -> None:

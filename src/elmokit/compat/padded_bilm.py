@@ -90,16 +90,10 @@ def lengths_of(mask: Tensor) -> Tensor:
 
 
 def run(model: BiLM, vectors: Tensor, mask: Tensor, carried: CarriedState | None) -> Tensor:
-    """Return all layers of a padded batch.
+    """Return all layers (L+1, B, T, 2P) of a padded batch, zero where there is no token.
 
-    Args:
-        model: the network.
-        vectors: (S, P) of the tokens under `mask`, row by row, `<S>` and `</S>` included.
-        mask: (B, T), true at the first positions of each row.
-        carried: the state in which each row starts, updated by the call; None starts from zero.
-
-    Returns:
-        (L+1, B, T, 2P), zero where there is no token.
+    `vectors` (S, P) are those of the tokens under `mask` (B, T), row by row, with `<S>` and `</S>`. Each row
+    starts in its `carried` state, which the call updates, or from zero.
     """
     rows = torch.arange(len(mask), device=mask.device)
     state = None if carried is None else carried.rows(model, rows)

@@ -74,13 +74,7 @@ class ElmoModel:
         layers: Layers = "average",
         session: None = None,
     ) -> Doubles:
-        """Return the vectors of each token.
-
-        Args:
-            texts: the tokens of each sentence.
-            warmup: has no effect.
-            layers: the "average" of the layers, the "top" one, or "all".
-            session: must be None.
+        """Return the vectors of tokenised sentences: the "average" of the layers, the "top" one, or "all".
 
         Returns:
             (B, T, 2P), or (B, L+1, T, 2P) for all layers; zero where there is no token.
@@ -111,12 +105,7 @@ class ElmoModel:
     def get_elmo_substitutes(
         self, data: Sequence[str], topn: int = 3, nodelimiters: bool = True
     ) -> list[list[dict[str, Any]]]:
-        """Return the words that each direction predicts in place of each word.
-
-        Args:
-            data: sentences, their tokens separated by white space.
-            topn: how many words to return.
-            nodelimiters: leave out `<S>` and `</S>`.
+        """Return the `topn` words that each direction predicts in place of each space-separated token.
 
         Returns:
             For each word of each sentence, `word` (`<UNK>` if it is not in the vocabulary), `forward` and

@@ -11,11 +11,8 @@ def sample(
 ) -> int:
     """Sample one id from p(i)^(1/temperature), renormalised and restricted to its nucleus.
 
-    Args:
-        log_probabilities: (V,), on the CPU; -inf for an id that must not be sampled.
-        generator: source of randomness, on the CPU.
-        temperature: values below 1 sharpen the distribution; 0 returns the most likely id.
-        top_p: sample among the most likely ids whose probabilities sum to this much.
+    `log_probabilities` (V,) and the generator are on the CPU. A `temperature` below 1 sharpens the
+    distribution, 0 returns the most likely id; the nucleus is what `nucleus` returns for `top_p`.
 
     Raises:
         ConfigError: `temperature` or `top_p` is out of range.

@@ -36,12 +36,8 @@ class Elmo(InputModule):  # type: ignore[misc]
     """Token vectors γ · Σ_j softmax(w)_j · h_j, where w, γ and all weights of the model can be trained.
 
     Untrained, the mix is the average of the layers; with mean pooling, `encode` then returns the same as
-    `elmokit.load(model).encode`.
-
-    Args:
-        model: a path or name for `elmokit.load`, or a model in memory.
-        tokenizer: replaces the model's own: "name" or "name:language".
-        max_seq_length: truncates texts to this many tokens; None reads all.
+    `elmokit.load(model).encode`. `tokenizer` ("name" or "name:language") replaces the model's own;
+    `max_seq_length` truncates texts to that many tokens.
     """
 
     save_in_root = False

@@ -36,8 +36,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         model: a path or name for `elmokit.load`.
         pooling: "mean", "max" or "ends"; see `Sentence.pool`.
         layer_weights: the weight of each layer, the token layer first; by default the layers are averaged.
-        tokenizer: replaces the model's own: "name" or "name:language".
-        precision: "float32", "int8", "bfloat16" or "auto".
+        tokenizer, precision: as for `elmokit.load`.
     """
 
     def __init__(

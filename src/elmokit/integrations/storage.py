@@ -23,11 +23,10 @@ def store(bundle: ModelBundle, folder: str | Path) -> None:
         save_model(replace(bundle, softmax=None), draft)
 
 
-def _may_replace(folder: Path) -> bool:
-    if not folder.is_dir():
-        return False
-    config = folder / "config.json"
-    return not any(folder.iterdir()) or (config.is_file() and looks_native(read_json(config)))
+def _may_replace(path: Path) -> bool:
+    config = path / "config.json"
+    empty = path.is_dir() and not any(path.iterdir())
+    return empty or (config.is_file() and looks_native(read_json(config)))
 
 
 def to_files(bundle: ModelBundle) -> dict[str, bytes]:

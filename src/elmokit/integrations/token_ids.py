@@ -73,16 +73,10 @@ def sentence_marks(bundle: ModelBundle, token_ids: TokenIds) -> dict[str, Any]:
 def padded_layers(
     model: BiLM, marks: dict[str, Any], ids: dict[str, Tensor], attention_mask: Tensor | None = None
 ) -> Tensor:
-    """Compute all layers of a padded batch.
+    """Compute all layers (L+1, B, T, 2P) of a padded batch, zero where there is no token.
 
-    Args:
-        model: the network.
-        marks: from `sentence_marks`.
-        ids: from `TokenIds`, (B, T, …) each.
-        attention_mask: (B, T), true where there are tokens, at any place; found from the ids by default.
-
-    Returns:
-        (L+1, B, T, 2P), zero where there is no token.
+    `marks` come from `sentence_marks` and `ids` from `TokenIds`. Tokens may be anywhere in a row; by default
+    the `attention_mask` (B, T) is found from the ids.
 
     Raises:
         ConfigError: the ids are not for this model.

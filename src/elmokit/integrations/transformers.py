@@ -50,12 +50,7 @@ _PAD = "<pad>"
 
 
 class ElmoConfig(PreTrainedConfig):  # type: ignore[misc]
-    """The sizes of the biLM and its sentence boundaries, made by `ElmoModel.from_elmokit`.
-
-    Attributes:
-        bilm: `BiLMConfig` as plain data.
-        marks: the ids of `<S>` and `</S>`; see `token_ids.sentence_marks`.
-    """
+    """`BiLMConfig` as plain data, and the ids of `<S>` and `</S>`; made by `ElmoModel.from_elmokit`."""
 
     model_type = "elmo"
 
@@ -126,12 +121,8 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
     ) -> BaseModelOutput | tuple[Any, ...]:
         """Compute all layers of a padded batch, made by `ElmoTokenizer`.
 
-        Args:
-            input_ids: (B, T, C), or (B, T) for a model of words.
-            attention_mask: (B, T), true where there are tokens; found from the ids by default.
-            word_input_ids: (B, T), for a model whose words have vectors beside their characters.
-            output_hidden_states: return all layers, the token layer first.
-            return_dict: false to return a tuple.
+        By default the `attention_mask` (B, T) is found from the ids. `word_input_ids` (B, T) are for models
+        whose words have vectors beside their characters.
 
         Returns:
             `last_hidden_state` (B, T, 2P), the top layer; and `hidden_states`, L+1 tensors of that shape.
@@ -141,9 +132,8 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
             ids["word_input_ids"] = word_input_ids
         layers = padded_layers(self.bilm, self.config.marks, ids, attention_mask)  # (L+1, B, T, 2P)
         wanted = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
-        output = BaseModelOutput(
-            last_hidden_state=layers[-1], hidden_states=tuple(layers) if wanted else None
-        )
+        hidden = tuple(layers) if wanted else None
+        output = BaseModelOutput(last_hidden_state=layers[-1], hidden_states=hidden)
         named = self.config.return_dict if return_dict is None else return_dict
         return output if named else output.to_tuple()
 
@@ -165,13 +155,8 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
     """Converts text to token ids: a row of characters per token, or one number in a model of words.
 
     Texts are tokenised by the model's own tokenizer unless `is_split_into_words` is true. Padding is zero. No
-    special tokens are added, and pairs are refused: ELMo reads one sentence.
-
-    Args:
-        bilm: `BiLMConfig` as plain data.
-        spec: `TokenizerSpec` as plain data.
-        vocab_file: the words of a model of words, or their file.
-        lexicon_file: the characters and words of a model with a lexicon, or their file.
+    special tokens are added, and pairs are refused: ELMo reads one sentence. `bilm` and `spec` are a
+    `BiLMConfig` and a `TokenizerSpec` as plain data. A vocabulary and a lexicon may be given by their files.
     """
 
     vocab_files_names = {"vocab_file": "vocab.txt", "lexicon_file": "lexicon.json"}  # noqa: RUF012

@@ -258,7 +258,9 @@ class LanguageModel:
         at = torch.tensor(gaps, device=self.device) + 1  # position 0 is <S>
         forward = self.softmax.log_probabilities(layers[-1, at - 1, : self._dim])  # (m, V)
         backward = self.softmax.log_probabilities(layers[-1, at + 1, self._dim :])  # (m, V)
-        both = (forward + backward - self._log_unigram).masked_fill(~self._is_word, -math.inf)
+        row = torch.arange(len(self.vocabulary), dtype=torch.float64, device=self.device)  # (V,)
+        unigram = torch.log1p(1 / (row + 1)).log().float()  # (V,)
+        both = (forward + backward - unigram).masked_fill(~self._is_word, -math.inf)
         best, rows = both.log_softmax(dim=1).topk(min(top, int(self._is_word.sum())), dim=1)  # (m, top) each
         numbers = (best, forward.gather(1, rows), backward.gather(1, rows))
         return [
@@ -320,12 +322,6 @@ class LanguageModel:
             for row, token in enumerate(self.vocabulary.tokens)
         ]
         return torch.tensor(words, device=self.device)
-
-    @cached_property
-    def _log_unigram(self) -> Tensor:
-        """(V,)."""
-        row = torch.arange(len(self.vocabulary), dtype=torch.float64, device=self.device)
-        return torch.log1p(1 / (row + 1)).log().float()
 
 
 def _bounded(tokens: list[str]) -> list[str]:

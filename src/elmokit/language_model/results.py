@@ -33,8 +33,7 @@ class SentenceScore:
         text: what was scored; tokens that were given as a list are joined by spaces.
         tokens: its n words.
         known: for each word, whether it is in the vocabulary. One that is not is scored as `<UNK>`.
-        forward: log p(word | words to its left) for each word.
-        backward: log p(word | words to its right) for each word.
+        forward, backward: log p(word | words to its left) and log p(word | words to its right) for each word.
         end: log p(the sentence ends after its last word).
         begin: log p(the sentence began before its first word).
     """
@@ -91,8 +90,7 @@ class Perplexity:
         forward: exp of the mean loss of the forward model over all targets.
         backward: the same for the backward model.
         mean: exp of the mean of both mean losses.
-        sentences: number of sentences with at least one word.
-        words: number of their words.
+        sentences, words: number of sentences with at least one word, and of their words.
         tokens: number of targets in each direction: the words and one end per sentence.
         oov_rate: share of the words that are not in the vocabulary.
         bits_per_character: compares models with *different* vocabularies, where perplexity favours a small

@@ -46,11 +46,8 @@ class _Recurrence:
 class _ElmoBiLm(nn.Module):
     """All layers of the biLM over padded character ids.
 
-    Args:
-        options_file, weight_file: the model, as for `elmokit.load`.
-        requires_grad: train its weights.
-        vocab_to_cache: words whose token vectors are computed once, for `word_inputs`.
-        stateful: start row k in the state where row k of the previous call ended.
+    `vocab_to_cache` are words whose token vectors are computed once, for `word_inputs`. With `stateful=True`
+    row k starts in the state where row k of the previous call ended.
     """
 
     def __init__(
@@ -87,12 +84,9 @@ class _ElmoBiLm(nn.Module):
         self._word_embedding.requires_grad_(self._requires_grad)
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
-        """Compute all layers.
+        """Compute all layers for `inputs` (B, T, C) of `batch_to_ids`.
 
-        Args:
-            inputs: (B, T, C) from `batch_to_ids`.
-            word_inputs: (B, T) rows of the cached vocabulary, 0 for padding. If one is outside of it, the
-                whole batch is read from `inputs`.
+        If all `word_inputs` (B, T), 0 for padding, are rows of the cached vocabulary, they are used instead.
 
         Returns:
             `activations`, a list of (B, T+2, 2P), bottom layer first, and `mask` (B, T+2), both with `<S>`

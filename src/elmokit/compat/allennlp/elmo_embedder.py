@@ -20,12 +20,9 @@ from elmokit.vectors import open_hdf5
 
 
 class ElmoEmbedder:
-    """The layers of tokenised sentences, as AllenNLP 0.9 gives them.
+    """The layers of tokenised sentences, as in AllenNLP 0.9.
 
-    Args:
-        options_file, weight_file: the model, as for `elmokit.load`.
-        cuda_device: number of the GPU; -1 for the CPU.
-        stateful: carry the state from call to call, as AllenNLP always does.
+    With `stateful=True` the state is carried from call to call, as AllenNLP always does.
     """
 
     def __init__(
@@ -77,13 +74,9 @@ class ElmoEmbedder:
     ) -> None:
         """Embed a file of sentences, their tokens separated by white space, into HDF5.
 
-        Args:
-            input_file: open for reading; one sentence a line, no blank lines.
-            output_file_path: gets a dataset "0", "1", … for each sentence, and `sentence_to_index`.
-            output_format: "all" layers (L+1, T, 2P), the "top" one or their "average" (T, 2P).
-            batch_size: sentences to embed at once.
-            forget_sentences: do not write `sentence_to_index`.
-            use_sentence_keys: name the datasets by the sentences instead.
+        The datasets are named "0", "1", …, or by the sentences with `use_sentence_keys`. The numbers are in
+        `sentence_to_index` unless `forget_sentences` is true. `output_format` selects "all" layers
+        (L+1, T, 2P), the "top" one or their "average" (T, 2P).
 
         Raises:
             DataError: there are blank lines, or a sentence occurs twice with `use_sentence_keys`.

@@ -21,11 +21,7 @@ logger = logging.getLogger(__name__)
 class ScalarMix(nn.Module):
     """γ · Σ_j softmax(w)_j · h_j, with one parameter per weight as in AllenNLP's state dicts.
 
-    Args:
-        mixture_size: how many tensors are mixed.
-        do_layer_norm: normalise each of them first, with one mean and variance over the mask.
-        initial_scalar_parameters: w; zeros by default.
-        trainable: whether w and γ are trained.
+    `do_layer_norm` normalises each h_j first, with one mean and variance over the mask.
     """
 
     def __init__(
@@ -63,17 +59,10 @@ class ScalarMix(nn.Module):
 class Elmo(nn.Module):
     """ELMo representations of character ids: one biLM, and any number of trained mixes of its layers.
 
-    Args:
-        options_file, weight_file: the model, as for `elmokit.load`; None with `module`.
-        num_output_representations: number of mixes.
-        requires_grad: train the biLM too.
-        do_layer_norm: normalise each layer before mixing.
-        dropout: of the representations, in training.
-        vocab_to_cache: words whose token vectors are computed once, for `word_inputs`.
-        keep_sentence_boundaries: keep `<S>` and `</S>` in the result.
-        scalar_mix_parameters: w of every mix before the softmax; they are then not trained.
-        module: another biLM, with `num_layers`, `get_output_dim()` and a `forward` like `_ElmoBiLm`'s.
-        stateful: carry the state from call to call, as AllenNLP always does.
+    The arguments are AllenNLP's. `options_file` and `weight_file` may be any model that `elmokit.load` takes;
+    `module` replaces it by another biLM with `num_layers`, `get_output_dim()` and a `forward` like
+    `_ElmoBiLm`'s. `scalar_mix_parameters`, w of every mix before the softmax, are not trained. With
+    `stateful=True` the state is carried from call to call, as AllenNLP always does.
 
     Example:
         >>> elmo = Elmo("options.json", "weights.hdf5", 1, dropout=0.0)               # doctest: +SKIP
@@ -116,11 +105,7 @@ class Elmo(nn.Module):
         return int(self._elmo_lstm.get_output_dim())
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
-        """Compute the representations of a batch.
-
-        Args:
-            inputs: (…, T, C) character ids from `batch_to_ids`, with one or more axes before T.
-            word_inputs: (…, T) rows of the cached vocabulary, 0 for padding.
+        """Compute the representations for ids (…, T, C) or rows (…, T) of the cached vocabulary.
 
         Returns:
             `elmo_representations`, a list of (…, T, 2P), and `mask` (…, T), true where there is a token; T
