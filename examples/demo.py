@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Column, Table
 
 import elmokit
-from elmokit.formats.load import bundled_names
 
 COLOURS = ("#0072B2", "#D55E00")  # of Okabe and Ito: everybody can tell them apart
 CJK_FONTS = ("Noto Sans CJK", "Source Han Sans", "WenQuanYi", "SimHei", "Microsoft YaHei", "PingFang")
@@ -153,7 +152,7 @@ def main() -> None:
     data = tomllib.loads(Path(__file__).with_name("demo_words.toml").read_text(encoding="utf-8"))
     words = []
     for language, wanted in data.items():
-        if given[language] or language in bundled_names():
+        if given[language] or language in elmokit.bundled_names():
             elmo = elmokit.load(given[language] or language)
             words += [Uses.embed(elmo, word, by_sense) for word, by_sense in wanted.items()]
         else:

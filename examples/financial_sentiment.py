@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Classifier, scores_text, task_settings, train
+from elmokit import Classifier, scores_text, task_settings, train
 
 NEWS = [
     "Operating profit rose to EUR 13.1 mn from EUR 8.7 mn in the corresponding period a year earlier.",

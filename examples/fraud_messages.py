@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Classifier, scores_text, task_settings, train
+from elmokit import Classifier, scores_text, task_settings, train
 
 MESSAGES = [
     "URGENT! You have won a £1,000 prize. Call 09061701461 now to claim.",

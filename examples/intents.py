@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import IntentModel, task_settings, train
+from elmokit import IntentModel, task_settings, train
 
 REQUESTS = [
     "book a table for four at an italian restaurant in boston tomorrow",

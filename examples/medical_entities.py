@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Tagger, scores_text, task_settings, train
+from elmokit import Tagger, scores_text, task_settings, train
 
 TEXTS = [
     "Naloxone reverses the antihypertensive effect of clonidine.",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import Tagger, mixes_text, scores_text, task_settings, train
+from elmokit import Tagger, mixes_text, scores_text, task_settings, train
 
 TEXTS = [
     "Angela Merkel met Emmanuel Macron in Paris on Monday.",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elmokit.tasks import task_settings, train
+from elmokit import task_settings, train
 
 ENGLISH = ["A warm, funny and wonderful film.", "Two hours of my life that I will never get back."]
 CHINESE = ["房间很干净，服务也非常好。", "这本书太无聊了，看了一半就放下了。"]

@@ -14,39 +14,78 @@ from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, Mode
 
 if TYPE_CHECKING:
     from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
-    from elmokit.doctor import diagnose, diagnose_text, model_info
-    from elmokit.embed import Embedder, Sentence, embed_file, load
+    from elmokit.doctor import Finding, diagnose, diagnose_text, model_info
+    from elmokit.embed import Embedder, EmbedReport, Sentence, embed_file, load
     from elmokit.formats import ModelBundle, bundled_names, load_model, save_model
-    from elmokit.language_model import LanguageModel, load_lm, perplexity_file
+    from elmokit.language_model import (
+        Candidate,
+        LanguageModel,
+        Perplexity,
+        SentenceScore,
+        load_lm,
+        perplexity_file,
+    )
     from elmokit.model import ScalarMix
     from elmokit.pretraining import PerplexityChange, Recipe, pretrain, read_recipe
-    from elmokit.search import nearest_uses
-    from elmokit.tasks import TaskModel, evaluate, load_task, train
+    from elmokit.search import Use, nearest_uses
+    from elmokit.tasks import (
+        Classifier,
+        EncoderSettings,
+        IntentModel,
+        LabelledSpan,
+        Scores,
+        Tagger,
+        TaskModel,
+        Training,
+        TrainingSettings,
+        compare,
+        evaluate,
+        load_task,
+        mixes_text,
+        scores_text,
+        task_settings,
+        train,
+    )
     from elmokit.text import TokenizerSpec, default_spec
     from elmokit.vectors import StoredSentence, VectorFile, read_vectors
 
 __version__ = "0.2.0"
 __all__ = [
+    "Candidate",
+    "Classifier",
     "ConfigError",
     "DataError",
     "ElmoError",
+    "EmbedReport",
     "Embedder",
+    "EncoderSettings",
+    "Finding",
+    "IntentModel",
+    "LabelledSpan",
     "LanguageModel",
     "MissingExtra",
     "ModelBundle",
     "ModelFileError",
+    "Perplexity",
     "PerplexityChange",
     "PrepareSettings",
     "PreparedCorpus",
     "Recipe",
     "ScalarMix",
+    "Scores",
     "Sentence",
+    "SentenceScore",
     "StoredSentence",
+    "Tagger",
     "TaskModel",
     "TokenizerSpec",
+    "Training",
     "TrainingError",
+    "TrainingSettings",
+    "Use",
     "VectorFile",
     "bundled_names",
+    "compare",
     "default_spec",
     "diagnose",
     "diagnose_text",
@@ -56,6 +95,7 @@ __all__ = [
     "load_lm",
     "load_model",
     "load_task",
+    "mixes_text",
     "model_info",
     "nearest_uses",
     "perplexity_file",
@@ -64,24 +104,29 @@ __all__ = [
     "read_recipe",
     "read_vectors",
     "save_model",
+    "scores_text",
+    "task_settings",
     "train",
 ]
 
 # The room that each public name is imported from.
 _ROOMS = {
-    "corpus": ("PreparedCorpus", "PrepareSettings", "prepare_corpus"),
-    "doctor": ("diagnose", "diagnose_text", "model_info"),
-    "embed": ("Embedder", "Sentence", "embed_file", "load"),
-    "formats": ("ModelBundle", "bundled_names", "load_model", "save_model"),
-    "language_model": ("LanguageModel", "load_lm", "perplexity_file"),
-    "model": ("ScalarMix",),
-    "pretraining": ("PerplexityChange", "Recipe", "pretrain", "read_recipe"),
-    "search": ("nearest_uses",),
-    "tasks": ("TaskModel", "evaluate", "load_task", "train"),
-    "text": ("TokenizerSpec", "default_spec"),
-    "vectors": ("StoredSentence", "VectorFile", "read_vectors"),
+    "corpus": "PreparedCorpus PrepareSettings prepare_corpus",
+    "doctor": "Finding diagnose diagnose_text model_info",
+    "embed": "EmbedReport Embedder Sentence embed_file load",
+    "formats": "ModelBundle bundled_names load_model save_model",
+    "language_model": "Candidate LanguageModel Perplexity SentenceScore load_lm perplexity_file",
+    "model": "ScalarMix",
+    "pretraining": "PerplexityChange Recipe pretrain read_recipe",
+    "search": "Use nearest_uses",
+    "tasks": (
+        "Classifier EncoderSettings IntentModel LabelledSpan Scores Tagger TaskModel Training "
+        "TrainingSettings compare evaluate load_task mixes_text scores_text task_settings train"
+    ),
+    "text": "TokenizerSpec default_spec",
+    "vectors": "StoredSentence VectorFile read_vectors",
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the type depends on the name)
