@@ -48,7 +48,7 @@ def floors() -> list[list[str]]:
     """Return the rooms of each floor, the top floor first."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["elmokit"])
     return [layer.split(" | ") for layer in layers]
 
 
