@@ -26,7 +26,7 @@ ROOMS = {
     "language_model": "perplexity, score, fill, generate",
     "corpus": "raw text to shards",
     "embed": "text to vectors: the main job",
-    "decoding": "sampling and beam search",
+    "decoding": "sampling of the next token",
     "vectors": "vector files, written and read",
     "doctor": "what is wrong with a file or text",
     "formats": "files ↔ models, one file per format",
