@@ -92,6 +92,6 @@ class CachedEncoder:
 
 def _key(sentence: Sequence[str]) -> bytes:
     """Return a hash of the tokens and their lengths."""
-    spelt = [token.encode("utf-8", "surrogatepass") for token in sentence]
-    lengths = ",".join(str(len(token)) for token in spelt).encode()
-    return hashlib.blake2b(b"".join([lengths, b" ", *spelt]), digest_size=16).digest()
+    words = [token.encode("utf-8", "surrogatepass") for token in sentence]
+    lengths = ",".join(str(len(token)) for token in words).encode()
+    return hashlib.blake2b(b"".join([lengths, b" ", *words]), digest_size=16).digest()

@@ -135,17 +135,12 @@ class _LSTM(torch.autograd.Function):
         state, cell = start
         minus_one = x.new_tensor(-1.0)
         for number, rows in enumerate(_steps(step_sizes)):
-            before = inputs[rows, num_inputs:].copy_(state[: step_sizes[number]])  # (b, P)
-            now, cell = cells[rows], cell[: step_sizes[number]]
-            if resets is not None:
-                before.index_fill_(0, resets[number], 0.0)
+            size, reset = step_sizes[number], None if resets is None else resets[number]
+            before = _cleared(inputs[rows, num_inputs:].copy_(state[:size]), reset)  # (b, P)
             state_product.add_to(gates[rows], before)
             i, f, j, o = gates[rows].sigmoid_().chunk(4, dim=-1)  # (b, N) each
             torch.add(minus_one, j, alpha=2, out=j)
-            torch.mul(f, cell, out=now)
-            if resets is not None:
-                now.index_fill_(0, resets[number], 0.0)
-            cell = now.addcmul_(i, j)
+            cell = _cleared(torch.mul(f, cell[:size], out=cells[rows]), reset).addcmul_(i, j)
             if shape.cell_clip is not None:
                 cell.clamp_(-shape.cell_clip, shape.cell_clip)
             torch.mul(cell, 2, out=tanh_cells[rows]).sigmoid_()
@@ -179,7 +174,7 @@ class _LSTM(torch.autograd.Function):
         scratch = gates.new_empty(4, *grad_cell.shape)
         steps = _steps(step_sizes)
         for number, rows in reversed(list(enumerate(steps))):
-            size = step_sizes[number]
+            size, reset = step_sizes[number], None if resets is None else resets[number]
             *space, grad_memory = scratch[:, :size]  # (b, N) each
             if back_through_projection is None:
                 grad_memory.copy_(grad_hidden[rows])
@@ -194,13 +189,10 @@ class _LSTM(torch.autograd.Function):
                 (before[:size], cells[rows], tanh_cells[rows]),
                 space,
                 clip=shape.cell_clip,
-                reset=None if resets is None else resets[number],
+                reset=reset,
             )
             if number:
-                grad_before = back_through_state(gates[rows])  # (b, P)
-                if resets is not None:
-                    grad_before.index_fill_(0, resets[number], 0.0)
-                grad_hidden[steps[number - 1]][:size] += grad_before
+                grad_hidden[steps[number - 1]][:size] += _cleared(back_through_state(gates[rows]), reset)
         grad_weights = multiply(gates.T, inputs, precision)  # (4N, D + P)
         grad_projection = (
             None if projection is None else multiply(grad_hidden.T, memories, precision)
@@ -209,6 +201,11 @@ class _LSTM(torch.autograd.Function):
         num_inputs = input_weight.shape[1]
         of_gates = (grad_weights[:, :num_inputs], grad_weights[:, num_inputs:], gates.sum(0))
         return (grad_x, *of_gates, grad_projection, *(None,) * 5)
+
+
+def _cleared(x: Tensor, rows: Tensor | None) -> Tensor:
+    """Set some rows to zero, in place."""
+    return x if rows is None else x.index_fill_(0, rows, 0.0)
 
 
 def _steps(step_sizes: Sequence[int]) -> list[slice]:

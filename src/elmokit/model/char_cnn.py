@@ -125,7 +125,7 @@ class Highway(nn.Module):
         self.transform = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(U, F) → (U, F)."""
+        """Transform x, (U, F) → (U, F)."""
         gate = torch.sigmoid(self.gate(x))  # (U, F)
         changed = torch.relu(self.transform(x))
         return torch.lerp(x, changed.to(x), gate.to(x))  # x + g · (relu(…) - x)
@@ -209,7 +209,7 @@ class CharCNN(nn.Module):
         ]
 
     def convolve(self, ids: Tensor, used: Tensor, tables: list[Tensor]) -> Tensor:
-        """(U, C) → (U, F), types of similar length together, so that little padding is looked at.
+        """Apply the filters, (U, C) → (U, F), to types of similar length together, to skip most padding.
 
         `ids` count the characters that the `tables` were made of.
         """
@@ -231,7 +231,7 @@ class CharCNN(nn.Module):
                 yield part, longest
 
     def _convolve(self, ids: Tensor, length: int, tables: list[Tensor]) -> Tensor:
-        """(G, C) ids of which the first `length` are not padding → (G, F), before bias and activation.
+        """Apply the filters to ids (G, C), all padding after the first `length`: (G, F) without bias.
 
         All windows that lie in the padding are equal, so one of them is enough for the maximum: a filter of
         width w needs only the first length + w characters. That is exact, and a third of the work for words

@@ -38,5 +38,5 @@ class JoinedLSTM(nn.Module):
         return self.project(packed.data[inverse])
 
     def project(self, hidden: Tensor) -> Tensor:
-        """(S, 2N) → (S, 2P)."""
+        """Project both directions, (S, 2N) → (S, 2P)."""
         return torch.cat([self.projection(half) for half in hidden.chunk(2, dim=-1)], dim=-1)

@@ -140,7 +140,7 @@ class LexiconEncoder(nn.Module):
         return vectors
 
     def convolve(self, ids: Tensor, used: Tensor) -> Tensor:
-        """(U, C) → (U, F), with tables of the characters that occur: a lexicon has too many for all."""
+        """Apply the filters, (U, C) → (U, F); tables only of the characters that occur: there are many."""
         present, places = torch.unique(ids, return_inverse=True)  # (n,), (U, C)
         whole = torch.cat([present, present[:1].expand(-len(present) % ROWS_TOGETHER)])
         return self.characters.convolve(places, used, self.characters.tables(whole))
