@@ -34,6 +34,8 @@ default_role = "literal"  # docstrings write `code` as Markdown does
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+napoleon_use_ivar = True
+toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 90
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
