@@ -69,6 +69,15 @@ def test_the_reference_has_every_public_name():
     assert set(re.findall(r"^\.\. auto\w+:: elmokit\.(\w+)$", pages, re.MULTILINE)) == set(elmokit.__all__)
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "theory.md"])
+def test_the_map_names_files_that_exist(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_/]+/(?:[a-z_]+\.py)?)`", text)) - {"src/elmokit/model/"}
+    assert len(named) > 3
+    places = (ROOT, ROOT / "src" / "elmokit")
+    assert not [path for path in named if not any((place / path).exists() for place in places)]
+
+
 def test_the_picture_shows_the_floors_of_today():
     drawn = runpy.run_path(str(ROOT / "docs" / "draw_house.py"))["draw"]()
     assert (ROOT / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8") == drawn
