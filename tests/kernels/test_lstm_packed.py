@@ -64,3 +64,26 @@ def test_in_training_products_are_of_bfloat16_and_near_those_of_float32():
     torch.testing.assert_close(low, expected, atol=1e-2, rtol=1e-2)
     lstm.eval()
     torch.testing.assert_close(bidirectional_lstm(lstm, x, packing), expected)
+
+
+def test_dropout_between_layers_is_drawn_from_the_generator():
+    torch.manual_seed(0)
+    lstm = nn.LSTM(5, 4, 2, bidirectional=True, dropout=0.5)
+    packing, x, before = Packing.of(torch.tensor([3, 2])), torch.randn(5, 5), torch.get_rng_state()
+    first, same, other = (
+        bidirectional_lstm(lstm, x, packing, generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 1, 2)
+    )
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("precision", supported()[1:])
+def test_low_precision_is_near(precision):
+    torch.manual_seed(0)
+    lstm = nn.LSTM(5, 4, 2, bidirectional=True).eval()
+    packing, x = Packing.of(torch.tensor([3, 2])), torch.randn(5, 5)
+    exact, rough = (bidirectional_lstm(lstm, x, packing, precision=p) for p in ("float32", precision))
+    torch.testing.assert_close(rough, exact, atol=0.03, rtol=0)
+    assert bidirectional_lstm(lstm, x[:0], Packing.of(torch.tensor([0]))).shape == (0, 8)

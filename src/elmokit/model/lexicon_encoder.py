@@ -31,6 +31,7 @@ class LexiconConfig(TokenEncoderConfig):
     """
 
     reads: ClassVar[Literal["characters"]] = "characters"
+    boundaries: ClassVar[tuple[str, str]] = Lexicon.boundaries
 
     characters: CharCNNConfig
     num_words: int = bounded(0, least=0, most=MAX_SIZE)
@@ -51,11 +52,6 @@ class LexiconConfig(TokenEncoderConfig):
     def max_characters(self) -> int:
         """Return how many ids a token has, its marks included."""
         return self.characters.max_characters
-
-    @property
-    def boundaries(self) -> tuple[str, str]:
-        """Return the tokens that stand before and after every sentence."""
-        return Lexicon.boundaries
 
     def build(self, output_dim: int) -> "LexiconEncoder":
         """Make the encoder."""

@@ -27,20 +27,17 @@ class TokenEncoderConfig(Protocol):
     """The sizes of a token encoder.
 
     Attributes:
-        reads: What a token is to it.
+        reads: What a token consists of: "bytes", "characters" or "words".
+        boundaries: The tokens that stand before and after every sentence.
     """
 
-    reads: ClassVar[Any]  # a Literal: "bytes", "characters" or "words"
+    reads: ClassVar[Any]
+    boundaries: ClassVar[tuple[str, str]] = (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN)
 
     @property
     def max_characters(self) -> int | None:
         """Return how many ids a token has, its begin and end marks included; None if it has one."""
         ...
-
-    @property
-    def boundaries(self) -> tuple[str, str]:
-        """Return the tokens that stand before and after every sentence."""
-        return BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
 
     @property
     def vocabulary_size(self) -> int | None:
