@@ -189,7 +189,7 @@ def test_a_vocabulary_of_another_size(tmp_path):
 def test_a_softmax_of_another_model(folder):
     arrays = {"softmax/W": np.zeros((5, 4), np.float32), "softmax/b": np.zeros(5, np.float32)}
     write_hdf5(folder / "s.hdf5", arrays)
-    refuses("softmax/W is [5, 4] and softmax/b [5], expected [words, 3] and [words]", folder)
+    refuses("softmax and model do not fit: softmax/W is [5, 4], expected [5, 3]", folder)
     write_hdf5(folder / "s.hdf5", {"softmax/W": np.zeros((5, 3)), "softmax/b": np.zeros(5)})
     write_hdf5(folder / "t.hdf5", {"softmax/W": np.zeros((5, 3)), "softmax/b": np.zeros(5)})
     refuses("holds more than one softmax: s.hdf5, t.hdf5; keep only one", folder)

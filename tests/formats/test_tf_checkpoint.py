@@ -293,7 +293,7 @@ class TestDamage:
         (lambda v: v.update({"lm/CNN/W_cnn_9": np.ones(2, np.float32)}), "expected none"),
         (
             lambda v: v.update({"lm/softmax/b": np.ones(2, np.float32)}),
-            r"lm/softmax/b \[2\], expected \[words, 3\]",
+            r"lm/softmax/b is \[2\], expected \[10\]",
         ),
         (lambda v: [v.pop(name) for name in list(v) if "RNN_0" in name], "holds no biLM of both directions"),
     ],

@@ -182,8 +182,8 @@ def dump_token_embeddings(
     with torch.inference_mode():
         starts = range(0, len(tokens), _TYPES_AT_ONCE)
         vectors = torch.cat([type_vectors(tokens[start : start + _TYPES_AT_ONCE]) for start in starts])
-    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as file:
-        file.add("embedding", vectors.numpy())
+    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as add:
+        add("embedding", vectors.numpy())
 
 
 def dump_bilm_embeddings(
@@ -201,10 +201,10 @@ def dump_bilm_embeddings(
     ended, as bilm-tf always does. The datasets of `outfile` are named "0", "1", … by line.
     """
     embedder = load(options_file, weight_file, stateful=stateful)
-    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as file:
+    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as add:
         lines = (line.split() for line in read_lines(dataset_file))
         for number, sentence in enumerate(embedder.stream(lines)):
-            file.add(str(number), sentence.layers)
+            add(str(number), sentence.layers)
 
 
 def _load_bilm(options_file: str | Path, weight_file: str | Path | None) -> BiLM:

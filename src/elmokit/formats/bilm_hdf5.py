@@ -20,7 +20,7 @@ from elmokit.errors import ModelFileError
 from elmokit.formats.bilm_layout import Names, entries, find_names, table_for
 from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.inspect import describe_file
-from elmokit.formats.layout import Entry, make_model
+from elmokit.formats.layout import Entry, check_softmax, make_model
 from elmokit.model import BiLM, Softmax
 
 _MAX_DATASETS = 10_000
@@ -129,21 +129,18 @@ def _reserve(path: Path, size: int) -> None:
 
 def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile:
     """Return the softmax in this file, checked but not read."""
-    shape = shapes["softmax/W"]
-    if len(shape) != 2 or shape[1] != dim or shapes["softmax/b"] != shape[:1]:
-        raise ModelFileError(
-            f"{path}: softmax/W is {list(shape)} and softmax/b {list(shapes['softmax/b'])}, "
-            f"expected [words, {dim}] and [words]; it belongs to another model: remove it from the folder"
-        )
-    return SoftmaxFile(shape[0], partial(_read_softmax, path))
+    words = check_softmax(path, shapes, "softmax/W", "softmax/b", dim)
+    return SoftmaxFile(words, partial(_read_softmax, path))
 
 
 def _read_softmax(path: Path) -> Softmax:
     with _open(path) as file:
-        for name in ("softmax/W", "softmax/b"):
-            _check_stored(path, file[name])
-        weight, bias = (torch.from_numpy(file[f"softmax/{n}"][...].astype(np.float32)) for n in ("W", "b"))
-        return Softmax(weight, bias)
+        return Softmax(_read_float32(path, file["softmax/W"]), _read_float32(path, file["softmax/b"]))
+
+
+def _read_float32(path: Path, dataset: Any) -> Tensor:  # noqa: ANN401 (h5py has no types)
+    _check_stored(path, dataset)
+    return torch.from_numpy(dataset[...].astype(np.float32))
 
 
 def write_softmax(softmax: Softmax, path: Path) -> None:
@@ -165,5 +162,4 @@ def read_dataset(path: Path, name: str, dim: int) -> Tensor:
         found = "no such dataset" if shape is None else list(shape)
         raise ModelFileError(f"{path}: expected {name!r} of shape [words, {dim}], found {found}")
     with _open(path) as file:
-        _check_stored(path, file[name])
-        return torch.from_numpy(file[name][...].astype(np.float32))
+        return _read_float32(path, file[name])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -73,6 +74,15 @@ def check_shapes(expected: Shapes, found: Shapes, what: str, hint: str) -> None:
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
         raise ModelFileError(f"{what} do not fit: {'; '.join(wrong[:3])}{more}; {hint}")
+
+
+def check_softmax(path: Path, shapes: Shapes, weight: str, bias: str, dim: int) -> int:
+    """Check the shapes of a softmax, [words, dim] and [words], and return its number of words."""
+    rows = shapes[weight][:1]
+    expected = {weight: (*rows, dim), bias: rows}
+    hint = "it belongs to another model; use files that belong together"
+    check_shapes(expected, {name: shapes[name] for name in expected}, f"{path}: softmax and model", hint)
+    return rows[0]
 
 
 def _words(shape: tuple[int, ...] | None, otherwise: str) -> str:

@@ -24,7 +24,7 @@ from elmokit.errors import ModelFileError
 from elmokit.formats.bilm_layout import Names, table_for
 from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.crc32c import masked_crc32c
-from elmokit.formats.layout import make_model
+from elmokit.formats.layout import check_softmax, make_model
 from elmokit.model import BiLM, Softmax
 
 _CELL = ("kernel", "bias", "projection/kernel")
@@ -109,7 +109,7 @@ class TfCheckpoint:
     def read(self, name: str) -> Tensor:
         """Read a variable as float32; its size and checksum are verified."""
         variable = self._variables[name]
-        data = self._checked_place(name)
+        data = self.check(name)
         array = np.fromfile(
             data, _FLOATS[variable.dtype], int(np.prod(variable.shape)), offset=variable.offset
         )
@@ -119,11 +119,8 @@ class TfCheckpoint:
             )
         return torch.from_numpy(array.astype(np.float32).reshape(variable.shape))
 
-    def check(self, name: str) -> None:
-        """Verify type and size of a variable without reading it."""
-        self._checked_place(name)
-
-    def _checked_place(self, name: str) -> Path:
+    def check(self, name: str) -> Path:
+        """Verify type and size of a variable without reading it; return its file."""
         variable = self._variables[name]
         ending = f".data-{variable.shard:05d}-of-{self._num_shards:05d}"
         data = self.path.with_name(self.path.name.removesuffix(".index") + ending)
@@ -162,14 +159,10 @@ def _softmax(checkpoint: TfCheckpoint, shapes: dict[str, tuple[int, ...]], dim: 
     weight = _SOFTMAX if _SOFTMAX in shapes else _EMBEDDING  # word vectors may be shared with the softmax
     if _SOFTMAX_BIAS not in shapes or weight not in shapes:
         return None
-    if shapes[weight][1:] != (dim,) or shapes[_SOFTMAX_BIAS] != shapes[weight][:1]:
-        raise ModelFileError(
-            f"{checkpoint.path}: {weight} is {list(shapes[weight])} and {_SOFTMAX_BIAS} "
-            f"{list(shapes[_SOFTMAX_BIAS])}, expected [words, {dim}] and [words]"
-        )
+    words = check_softmax(checkpoint.path, shapes, weight, _SOFTMAX_BIAS, dim)
     for name in (weight, _SOFTMAX_BIAS):
         checkpoint.check(name)
-    return SoftmaxFile(shapes[weight][0], partial(_read_softmax, checkpoint, weight))
+    return SoftmaxFile(words, partial(_read_softmax, checkpoint, weight))
 
 
 def _read_softmax(checkpoint: TfCheckpoint, weight: str) -> Softmax:

@@ -4,7 +4,7 @@ Writing survives a full disk. When a write fails under the HDF5 library, it cann
 pages of errors and may crash the process. So it writes through a `_Sink`, which keeps the first error.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -41,30 +41,25 @@ class _Sink(FileIO):
             return 0
 
 
-class Hdf5Writer:
-    """An HDF5 file open for writing; made by `open_hdf5`."""
-
-    def __init__(self, file: Any, sink: _Sink) -> None:  # noqa: ANN401  (h5py has no types)
-        self._file = file
-        self._sink = sink
-
-    def add(self, name: str, data: Any, **settings: Any) -> None:  # noqa: ANN401  (what h5py takes)
-        """Add a dataset.
-
-        Raises:
-            OSError: This write, or an earlier one, failed.
-        """
-        self._file.create_dataset(name, data=data, **settings)
-        if self._sink.error:
-            raise self._sink.error
-
-
 @contextmanager
-def open_hdf5(path: Path) -> Iterator[Hdf5Writer]:
-    """Open a new HDF5 file; leaving raises an OSError if any write failed."""
+def open_hdf5(path: Path) -> Iterator[Callable[..., None]]:
+    """Open a new HDF5 file.
+
+    Yields:
+        `add(name, data, **settings)`, which adds a dataset with the settings of h5py.
+
+    Raises:
+        OSError: a write failed.
+    """
     with _Sink(path, "w+") as sink:
         with h5py.File(sink, "w") as file:
-            yield Hdf5Writer(file, sink)
+
+            def add(name: str, data: Any, **settings: Any) -> None:  # noqa: ANN401  (what h5py takes)
+                file.create_dataset(name, data=data, **settings)
+                if sink.error:
+                    raise sink.error
+
+            yield add
         if sink.error:
             raise sink.error
 
@@ -72,11 +67,11 @@ def open_hdf5(path: Path) -> Iterator[Hdf5Writer]:
 def write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
     """Write AllenNLP 0.9's layout."""
     index = SentenceIndexWriter()
-    with open_hdf5(path) as file:
+    with open_hdf5(path) as add:
         for number, row in enumerate(rows):
-            file.add(str(number), row.vectors)
+            add(str(number), row.vectors)
             index.add(row.text, number)
-        file.add(_INDEX, [index.finish()], dtype=h5py.string_dtype())
+        add(_INDEX, [index.finish()], dtype=h5py.string_dtype())
 
 
 class Hdf5Vectors:

@@ -15,7 +15,6 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -147,9 +146,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # On a full disk the open part cannot be written; the finished ones stay.
         with contextlib.suppress(OSError):
             self._finish_part()

@@ -91,14 +91,14 @@ class ElmoEmbedder:
                 "a sentence occurs twice and cannot name two datasets; pass use_sentence_keys=False"
             )
         numbered = enumerate(sentences)
-        with draft_file(Path(output_file_path)) as draft, open_hdf5(draft) as file:
+        with draft_file(Path(output_file_path)) as draft, open_hdf5(draft) as add:
             for batch in group_until(numbered, lambda _: 1, batch_size):
                 embedded = self._embed([sentence.split() for _, sentence in batch])
                 for (number, sentence), one in zip(batch, embedded, strict=True):
-                    file.add(sentence if use_sentence_keys else str(number), one.select(output_format))
+                    add(sentence if use_sentence_keys else str(number), one.select(output_format))
             if not (forget_sentences or use_sentence_keys):
                 index = {sentence: str(number) for number, sentence in enumerate(sentences)}
-                file.add("sentence_to_index", [json.dumps(index)], dtype=h5py.string_dtype())
+                add("sentence_to_index", [json.dumps(index)], dtype=h5py.string_dtype())
 
     def _embed(self, batch: Sequence[Sequence[str]]) -> list[Sentence]:
         return self._embedder.embed(lists_of_tokens(batch))
