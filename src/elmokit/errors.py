@@ -1,22 +1,12 @@
-"""The exceptions of elmokit, all in one tree.
-
-* ElmoError: whatever elmokit itself refuses.
-  - ConfigError (also a ValueError): a setting or argument that cannot be.
-  - ModelFileError: a model file that is missing, damaged, or not what it should be.
-  - DataError: text, labels or result files that cannot be read or written.
-  - TrainingError: training that cannot go on.
-  - MissingExtra (also an ImportError): an optional library is not installed.
-
-Each message says what was found, what was expected and what to do.
-"""
+"""The exceptions of elmokit. Each message says what was found, what was expected and what to do."""
 
 
 class ElmoError(Exception):
-    """Base of all errors that elmokit raises on purpose."""
+    """The base of all errors that elmokit itself raises."""
 
 
 class ConfigError(ElmoError, ValueError):
-    """A setting or argument that cannot be."""
+    """An invalid setting or argument."""
 
 
 class ModelFileError(ElmoError):
@@ -28,7 +18,7 @@ class DataError(ElmoError):
 
 
 class TrainingError(ElmoError):
-    """Training that cannot go on."""
+    """Training that cannot continue."""
 
 
 class MissingExtra(ElmoError, ImportError):

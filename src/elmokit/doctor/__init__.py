@@ -1,4 +1,4 @@
-"""What is wrong with a model's files or with a text, and what a model is made of."""
+"""Check the files of a model, or a text, and describe a model."""
 
 from elmokit.doctor.model_doctor import Finding, diagnose
 from elmokit.doctor.model_info import model_info

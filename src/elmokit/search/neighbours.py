@@ -54,7 +54,7 @@ def nearest_uses(
 
     Args:
         embedder: The model.
-        source: A text file, a sentence a line; "-" for standard input; or a list of lines.
+        source: A text file, one sentence per line; "-" for standard input; or a list of lines.
         word: The word; case is ignored.
         query: A sentence that has the word. Without it, the first one in the text.
         k: How many uses to find.

@@ -80,7 +80,7 @@ def _lists(starts: "np.ndarray[Any, Any]", values: Any) -> Any:  # noqa: ANN401
 
 
 class TableVectors:
-    """A Parquet or Arrow file; holds one row group or record batch in memory at a time.
+    """An open Parquet or Arrow file; one row group or record batch is in memory at a time.
 
     Args:
         path: The file.

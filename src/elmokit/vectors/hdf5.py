@@ -75,7 +75,7 @@ def write_hdf5(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> N
 
 
 class Hdf5Vectors:
-    """What `write_hdf5`, AllenNLP or bilm-tf wrote; a sentence is read when asked for."""
+    """An open file from `write_hdf5`, AllenNLP or bilm-tf; sentences are read on demand."""
 
     def __init__(self, path: Path) -> None:
         self._file = h5py.File(path, "r")

@@ -28,7 +28,7 @@ def write_npz(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> No
 
 
 class NpzVectors:
-    """What `write_npz` wrote; a sentence is read when asked for."""
+    """An open file from `write_npz`; sentences are read on demand."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path)
@@ -56,7 +56,7 @@ def write_npy(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> No
 
 
 class NpyVectors:
-    """What `write_npy` wrote, mapped into memory."""
+    """An open file from `write_npy`, mapped into memory."""
 
     def __init__(self, path: Path) -> None:
         self._array = np.load(path, mmap_mode="r", allow_pickle=False)  # (n, D)

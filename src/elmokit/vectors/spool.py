@@ -1,6 +1,6 @@
-"""The spool: rows wait here, safe from a killed process, until the whole file can be packed.
+"""The spool: a folder that keeps rows safe from a killed process until the whole file can be written.
 
-Beside `OUT` stands the folder `OUT.part/`:
+The folder `OUT.part/` beside the target `OUT` holds:
 
 * `job.json`: the settings of the job;
 * `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts. The `.jsonl` has a line with text, tokens

@@ -1,4 +1,4 @@
-"""Which ending of a file's name stands for which format."""
+"""Choose the format of a vector file by the ending of its name."""
 
 from collections.abc import Iterator
 from importlib import import_module
