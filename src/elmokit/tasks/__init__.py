@@ -27,29 +27,11 @@ if TYPE_CHECKING:
     from elmokit.tasks.tagger import LabelledSpan, Tagger
 
 __all__ = [
-    "TASKS",
-    "Classifier",
-    "Compared",
-    "EncoderSettings",
-    "IntentModel",
-    "LabelledSpan",
-    "MeasuredRun",
-    "Scores",
-    "Tagger",
-    "TaskModel",
-    "TaskSettings",
-    "Training",
-    "TrainingSettings",
-    "compare",
-    "comparison_text",
-    "evaluate",
-    "find_task",
-    "load_task",
-    "mixes_text",
-    "scores_text",
-    "task_settings",
+    "TASKS", "Classifier", "Compared", "EncoderSettings", "IntentModel", "LabelledSpan", "MeasuredRun",
+    "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare",
+    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text", "task_settings",
     "train",
-]
+]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
 TASKS = {

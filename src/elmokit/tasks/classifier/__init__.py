@@ -25,20 +25,10 @@ from elmokit.tasks.core import (
 )
 
 __all__ = [
-    "Classifier",
-    "ClassifierHead",
-    "ClassifierHeadSettings",
-    "ClassifierPrediction",
-    "ClassifierSettings",
-    "ClassifierTask",
-    "LabelledText",
-    "PredictedLabels",
-    "TokenPooling",
-    "count_labels",
-    "json_labels",
-    "label_pairs",
-    "labels_text",
-]
+    "Classifier", "ClassifierHead", "ClassifierHeadSettings", "ClassifierPrediction",
+    "ClassifierSettings", "ClassifierTask", "LabelledText", "PredictedLabels", "TokenPooling",
+    "count_labels", "json_labels", "label_pairs", "labels_text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,9 +68,8 @@ class ClassifierTask:
 
     def make_head(self, dim: int, examples: Sequence[LabelledText] = ()) -> ClassifierHead:
         """Build a pooling and a linear layer."""
-        weights = None
-        if self.settings.training.class_weights:
-            weights = class_weights((example.labels for example in examples), self.labels)
+        weighted = examples if self.settings.training.class_weights else ()
+        weights = class_weights((example.labels for example in weighted), self.labels)
         head = self.settings.head
         return ClassifierHead(
             dim, self.labels, pooling=head.pooling, multi_label=head.multi_label, weights=weights

@@ -37,7 +37,7 @@ def check_labels(labels: Iterable[tuple[str, Iterable[str]]], known: Iterable[st
 
 
 def class_weights(labels: Iterable[Iterable[str]], names: Sequence[str]) -> Tensor | None:
-    """Return (K,) weights n / (K · n_k), so that rare labels count more; None without any examples."""
+    """Return (K,) weights n / (K · n_k), so that rare labels count more; None if there are no labels."""
     counts = Counter(chain.from_iterable(labels))
     if not counts:
         return None

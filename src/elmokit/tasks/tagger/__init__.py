@@ -20,23 +20,10 @@ from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, find_spans, kind_of, w
 from elmokit.tasks.tagger.scores import count_tags, span_values, tag_pairs
 
 __all__ = [
-    "LabelledSpan",
-    "PredictedTags",
-    "Scheme",
-    "TaggedText",
-    "Tagger",
-    "TaggerHead",
-    "TaggerHeadSettings",
-    "TaggerPrediction",
-    "TaggerSettings",
-    "TaggerTask",
-    "count_tags",
-    "json_tags",
-    "span_values",
-    "tag_fields",
-    "tag_pairs",
-    "tagged_text",
-]
+    "LabelledSpan", "PredictedTags", "Scheme", "TaggedText", "Tagger", "TaggerHead", "TaggerHeadSettings",
+    "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "json_tags", "span_values",
+    "tag_fields", "tag_pairs", "tagged_text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,9 +75,8 @@ class TaggerTask:
 
     def make_head(self, dim: int, examples: Sequence[TaggedText] = ()) -> TaggerHead:
         """Build a linear layer with or without a CRF."""
-        weights = None
-        if self.settings.training.class_weights:
-            weights = class_weights((example.tags for example in examples), self.tags)
+        weighted = examples if self.settings.training.class_weights else ()
+        weights = class_weights((example.tags for example in weighted), self.tags)
         return TaggerHead(dim, self.tags, self.learnt_scheme, crf=self.settings.head.crf, weights=weights)
 
     def score(
