@@ -194,9 +194,9 @@ class _LSTM(torch.autograd.Function):
             if number:
                 grad_hidden[steps[number - 1]][:size] += _cleared(back_through_state(gates[rows]), reset)
         grad_weights = multiply(gates.T, inputs, precision)  # (4N, D + P)
-        grad_projection = (
-            None if projection is None else multiply(grad_hidden.T, memories, precision)
-        )  # (P, N)
+        grad_projection = None  # (P, N)
+        if projection is not None:
+            grad_projection = multiply(grad_hidden.T, memories, precision)
         grad_x = make_product(precision, input_weight.T)(gates)  # (S, D)
         num_inputs = input_weight.shape[1]
         of_gates = (grad_weights[:, :num_inputs], grad_weights[:, num_inputs:], gates.sum(0))
