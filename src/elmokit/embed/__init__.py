@@ -8,21 +8,7 @@ from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence
 from elmokit.embed.type_vectors import TypeVectors
 
 __all__ = [
-    "Batch",
-    "DType",
-    "EmbedReport",
-    "Embedder",
-    "Floats",
-    "InferenceBiLM",
-    "LayerChoice",
-    "Pooling",
-    "Sentence",
-    "Text",
-    "TextReader",
-    "TypeVectors",
-    "batches_by_length",
-    "embed_file",
-    "load",
-    "refuse_one_string",
-    "windows",
-]
+    "Batch", "DType", "EmbedReport", "Embedder", "Floats", "InferenceBiLM", "LayerChoice", "Pooling",
+    "Sentence", "Text", "TextReader", "TypeVectors", "batches_by_length", "embed_file", "load",
+    "refuse_one_string", "windows",
+]  # fmt: skip

@@ -10,19 +10,9 @@ from elmokit.encoders.untrained import CharacterEncoder, WordEncoder
 from elmokit.errors import ConfigError
 
 __all__ = [
-    "CachedEncoder",
-    "CharacterEncoder",
-    "ElmoEncoder",
-    "Encoder",
-    "LayeredModule",
-    "Sentences",
-    "StaticEncoder",
-    "TunableEncoder",
-    "WordEncoder",
-    "fingerprint_of",
-    "open_encoder",
-    "open_encoders",
-]
+    "CachedEncoder", "CharacterEncoder", "ElmoEncoder", "Encoder", "LayeredModule", "Sentences",
+    "StaticEncoder", "TunableEncoder", "WordEncoder", "fingerprint_of", "open_encoder", "open_encoders",
+]  # fmt: skip
 
 _STATIC = ("glove", "word2vec", "fasttext")
 
