@@ -1,13 +1,14 @@
 """Settings of the C library's memory, for a while."""
 
 import ctypes
+import sys
 
 import pytest
 import torch
 
-from elmokit.kernels import flushed_denormals, keep_freed_memory
+from elmokit.kernels import flushed_denormals, keep_freed_memory, peak_memory
 
-LIBC = ctypes.CDLL(None)
+LIBC = None if sys.platform == "win32" else ctypes.CDLL(None)
 
 
 class Mallinfo2(ctypes.Structure):
@@ -40,3 +41,9 @@ def test_tiny_numbers_become_zero_inside_and_stay_afterwards():
     with flushed_denormals():
         assert not (tiny * 1e-10).any()
     assert (tiny * 1e-10).all()
+
+
+def test_peak_memory():
+    before = peak_memory()
+    torch.ones(int(before) // 4 + 2**26)  # as many numbers of four bytes: more than everything so far
+    assert peak_memory() > before + 2**26

@@ -10,6 +10,8 @@ from elmokit.embed import engine
 from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError
 from elmokit.kernels import precision as precision_module
+from elmokit.kernels.lstm_inference import InferenceLSTM
+from elmokit.kernels.native import NativeLSTM
 from elmokit.kernels.precision import int8_scale, make_product, resolve, supported
 from elmokit.model import char_cnn
 from tests.tiny import wide_bundle
@@ -67,7 +69,8 @@ def test_both_directions_in_one_loop_are_the_same_to_the_bit(precision, monkeypa
     sentences = [["word", str(i)] * (i % 5 + 1) for i in range(12)]
     found = []
     for worth_a_thread in (0, 10**12):
-        monkeypatch.setattr(engine, "_WORTH_A_THREAD", worth_a_thread)
+        for lstm in (InferenceLSTM, NativeLSTM):
+            monkeypatch.setattr(lstm, "worth_a_thread", worth_a_thread)
         found.append(Embedder(wide_bundle(), precision=precision).embed(sentences))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one.layers, other.layers)
@@ -159,8 +162,12 @@ def test_what_the_machine_does(monkeypatch):
     monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: True)
     monkeypatch.setattr(precision_module.platform, "machine", lambda: "x86_64")
     assert resolve("auto") == "int8"
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    assert supported() == ["float32", "bfloat16", "int8"]
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
-    assert resolve("auto") == "bfloat16"
+    for native, fastest in ((True, "int8"), (False, "bfloat16")):
+        monkeypatch.setattr(precision_module, "_native_int8", lambda native=native: native)
+        assert resolve("auto") == fastest
     with pytest.raises(
         ConfigError, match="precision must be one of float32, int8, bfloat16 or auto, found 'int4'"
     ):

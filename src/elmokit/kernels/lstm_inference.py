@@ -1,7 +1,6 @@
 """All layers of a projected LSTM over packed batches, for embedding: the torch implementation.
 
-`InferenceLSTM` is the one interface for this job. Another implementation has to offer the same constructor
-and the same call; it may treat the directions of a call one after another.
+`InferenceLSTM` is the one interface for this job, which `NativeLSTM` offers, too; `engine_choice` chooses.
 
 The loop computes what `model.lstm.BiLSTMLayer` does, without gradients and without needless work:
   * every matrix is laid out once, in the chosen precision;
@@ -38,6 +37,10 @@ class InferenceLSTM:
         precision: Of the products.
     """
 
+    # Multiplications below which a second thread costs more (by taking turns with Python's lock) than it
+    # brings: about a sentence of 25 words for the small shape.
+    worth_a_thread = 250_000_000
+
     def __init__(
         self, layers: Sequence[Sequence[LayerWeights]], shape: LSTMShape, precision: Precision
     ) -> None:
@@ -47,34 +50,46 @@ class InferenceLSTM:
         self._half = torch.tensor(0.5)
 
     def __call__(
-        self, x: Tensor, directions: slice, packing: Packing, start: tuple[Tensor, Tensor] | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Run all layers over a packed batch.
+        self,
+        x: Tensor,
+        directions: slice,
+        packing: Packing,
+        start: tuple[Tensor, Tensor] | None,
+        out: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Run all layers over a batch, whose sentences lie one after another.
 
         Args:
-            x: (D, S, P), for each direction in its own packed order.
-            directions: Which of the two these are.
+            x: (S, P).
+            directions: Which of the two to run.
             packing: How the batch is laid out.
             start: Hidden (L, D, B, P) and cell (L, D, B, N), longest sentence first; None for zero.
+            out: (L, S, 2, P); the outputs of these directions are written there, skip connections included.
 
         Returns:
-            The outputs (L, D, S, P), skip connections included, and the hidden (L, D, B, P) and the cell
-            (L, D, B, N) after each sentence's own last token.
+            The hidden (L, D, B, P) and the cell (L, D, B, N) after each sentence's own last token.
         """
-        num_layers, batch = len(self._layers), len(packing.order)
-        outputs = x.new_empty(num_layers, *x.shape)  # (L, D, S, P)
+        num_layers, batch, dim = len(self._layers), len(packing.order), x.shape[1]
+        index = packing.index[directions].to(x.device)  # (D, S)
+        inverse = packing.inverse[directions].to(x.device)  # (D, S)
+        packed = x[index]  # (D, S, P)
+        outputs = x.new_empty(num_layers, *packed.shape)  # (L, D, S, P)
         if start is None:
-            hidden = x.new_zeros(num_layers, len(x), batch, x.shape[2])  # (L, D, B, P)
-            cell = x.new_zeros(num_layers, len(x), batch, self._shape.cell_dim)  # (L, D, B, N)
+            hidden = x.new_zeros(num_layers, len(index), batch, dim)  # (L, D, B, P)
+            cell = x.new_zeros(num_layers, len(index), batch, self._shape.cell_dim)  # (L, D, B, N)
         else:
             hidden, cell = start[0].clone(), 2 * start[1]
         for number, layer in enumerate(self._layers):
             state = (hidden[number], cell[number])
-            self._run_layer(layer[directions], x, outputs[number], packing, state, from_zero=start is None)
+            self._run_layer(
+                layer[directions], packed, outputs[number], packing, state, from_zero=start is None
+            )
             if self._shape.skip_connections and number > 0:
-                outputs[number] += x
-            x = outputs[number]
-        return outputs, hidden, cell.div_(2)
+                outputs[number] += packed
+            packed = outputs[number]
+        for number, direction in enumerate(range(2)[directions]):
+            out[:, :, direction] = outputs[:, number, inverse[number]]
+        return hidden, cell.div_(2)
 
     def _run_layer(
         self,

@@ -3,7 +3,8 @@
 Autograd through the time loop would keep a dozen tensors for each step and form the gradient of every weight
 step by step; in a packed batch each step even leaves a gradient as large as the whole batch, so that time
 grows with the square of a text's length (benchmarks/task_lstm.py). Here the gates are kept once, gradients
-overwrite them in place, and the gradient of each weight is one large product at the end.
+overwrite them in place, and the gradient of each weight is one large product at the end. Where there is a
+native kernel for the precision, it does the same (`native/training.h`).
 
 Shapes: S tokens in packed order, b rows of a step, B rows of the first step, T steps, D inputs, N cell,
 P projection.
@@ -20,6 +21,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elmokit.kernels.dropout import dropout
 from elmokit.kernels.gates import LayerWeights, LSTMShape, clear_clipped, gate_gradients, gate_products
+from elmokit.kernels.native import NativeTrainingLSTM, training_engine
 from elmokit.kernels.packing import Packing
 from elmokit.kernels.precision import Precision, make_product, multiply, training_precision
 
@@ -46,7 +48,7 @@ def lstm_window(
         (T, B, P), and the state at the end, without gradient.
     """
     rows = [x.shape[1]] * x.shape[0]
-    out, hidden, cell = _LSTM.apply(x.flatten(0, 1), *weights, start, rows, resets, shape, precision)  # type: ignore[no-untyped-call]
+    out, hidden, cell = _layer(x.flatten(0, 1), weights, start, rows, resets, shape, precision)
     return out.view_as(x), (hidden, cell)
 
 
@@ -79,7 +81,6 @@ def bidirectional_lstm(
     if precision is None:
         precision = training_precision() if lstm.training and x.dtype == torch.float32 else "float32"
     sizes, shape = packing.step_sizes, _PlainShape(lstm.hidden_size)
-    start = x.new_zeros(sizes[0], lstm.hidden_size)  # (B, N)
     for layer in range(lstm.num_layers):
         if layer:
             x = dropout(x, lstm.dropout, training=lstm.training, generator=generator)
@@ -90,10 +91,35 @@ def bidirectional_lstm(
             )
             weights = LayerWeights(input_weight, state_weight, input_bias + state_bias, None)
             own = x[packing.index[direction]]
-            hidden = _LSTM.apply(own, *weights, (start, start), sizes, None, shape, precision)[0]  # type: ignore[no-untyped-call]
+            hidden = _layer(own, weights, None, sizes, None, shape, precision)[0]
             outputs.append(hidden[packing.inverse[direction]])
         x = torch.cat(outputs, dim=1)
     return x
+
+
+def _layer(
+    x: Tensor,
+    weights: LayerWeights,
+    start: tuple[Tensor, Tensor] | None,
+    step_sizes: Sequence[int],
+    resets: list[Tensor] | None,
+    shape: LSTMShape,
+    precision: Precision,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Run one layer in one direction over packed rows (S, D).
+
+    Returns:
+        (S, P), and hidden and cell of the last step, without gradient.
+    """
+    engine = training_engine(precision, x)
+    if engine is not None:
+        return NativeTrainingLSTM.apply(x, *weights, start, step_sizes, resets, shape, engine)  # type: ignore[no-any-return, no-untyped-call]
+    if start is None:
+        start = (
+            x.new_zeros(step_sizes[0], weights.state_weight.shape[1]),
+            x.new_zeros(step_sizes[0], shape.cell_dim),
+        )
+    return _LSTM.apply(x, *weights, start, step_sizes, resets, shape, precision)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _PlainShape(NamedTuple):

@@ -4,6 +4,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -52,3 +53,32 @@ def keep_freed_memory() -> Iterator[None]:
 def _set(libc: Any, settings: dict[int, int]) -> None:  # noqa: ANN401 (untyped)
     for name, value in settings.items():
         libc.mallopt(name, value)
+
+
+def peak_memory() -> float:
+    """Return the peak memory of this process in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent had when this process was made
+        lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+        return 1024 * float(lines["VmHWM"].split()[0])
+    if sys.platform == "win32":
+        counters = _MemoryCounters(size=ctypes.sizeof(_MemoryCounters))
+        this = ctypes.c_void_p(-1)  # what GetCurrentProcess returns
+        if not ctypes.windll.kernel32.K32GetProcessMemoryInfo(this, ctypes.byref(counters), counters.size):
+            raise ctypes.WinError()
+        return float(counters.peak_working_set)
+    import resource  # which Windows does not have
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+class _MemoryCounters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS of the Windows API."""
+
+    _fields_ = [
+        ("size", ctypes.c_uint32),
+        ("page_faults", ctypes.c_uint32),
+        ("peak_working_set", ctypes.c_size_t),
+        ("others", ctypes.c_size_t * 7),
+    ]

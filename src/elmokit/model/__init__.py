@@ -4,6 +4,7 @@ token_encoder     what every token encoder offers; char_cnn, lexicon_encoder and
 bidirectional     the biLM: its encoder and its LSTM layers (lstm, joined_lstm)
 mix, softmax      from the layers to one vector, from the top layer to words
 crf               tags of a sequence
+fitted_pooling    from the layers of tokens to a sentence vector
 padded            batches with padding around a network without
 """
 
@@ -14,18 +15,21 @@ from elmokit.model.char_cnn import CharCNN, CharCNNConfig, Highway
 from elmokit.model.config import BiLMConfig
 from elmokit.model.crf import CRF
 from elmokit.model.distinct import encode_distinct, encode_distinct_rows
+from elmokit.model.fill_weights import FillWeights
+from elmokit.model.fitted_pooling import FittedPooling, fit_statistics
 from elmokit.model.joined_lstm import JoinedLSTM
 from elmokit.model.lexicon_encoder import LexiconConfig, LexiconEncoder
 from elmokit.model.lstm import BiLSTMLayer, LayerState
-from elmokit.model.mix import ScalarMix, normalise_layers
+from elmokit.model.mix import MixChoice, ScalarMix, normalise_layers
 from elmokit.model.padded import first_positions, num_characters, pad_layers, with_boundaries
 from elmokit.model.softmax import Softmax
 from elmokit.model.token_encoder import Inputs
 from elmokit.model.vector_table import VectorTable, WordConfig
 
 __all__ = [
-    "CRF", "BiLM", "BiLMConfig", "BiLSTMLayer", "CarriedState", "CharCNN", "CharCNNConfig", "Highway",
-    "Inputs", "JoinedLSTM", "LayerState", "LexiconConfig", "LexiconEncoder", "Packing", "ScalarMix",
-    "Softmax", "State", "VectorTable", "WordConfig", "encode_distinct", "encode_distinct_rows",
-    "first_positions", "normalise_layers", "num_characters", "pad_layers", "with_boundaries",
+    "CRF", "BiLM", "BiLMConfig", "BiLSTMLayer", "CarriedState", "CharCNN", "CharCNNConfig", "FillWeights",
+    "FittedPooling", "Highway", "Inputs", "JoinedLSTM", "LayerState", "LexiconConfig", "LexiconEncoder",
+    "MixChoice", "Packing", "ScalarMix", "Softmax", "State", "VectorTable", "WordConfig", "encode_distinct",
+    "encode_distinct_rows", "first_positions", "fit_statistics", "normalise_layers", "num_characters",
+    "pad_layers", "with_boundaries",
 ]  # fmt: skip

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmokit.base import bounded, check_fields, check_whole_number
+from elmokit.base import bounded, check_fields, check_whole_number, shown
 from elmokit.errors import ConfigError
-from elmokit.kernels import Precision
+from elmokit.kernels import Precision, TrainedLinear, window_maxima
 from elmokit.model.frozen_encoder import FrozenEncoder
 from elmokit.model.token_encoder import MAX_CHARACTERS, MAX_LAYERS, MAX_SIZE, Inputs, TokenEncoderConfig
 from elmokit.model.vector_table import VectorTable
@@ -99,10 +99,12 @@ class CharCNNConfig(TokenEncoderConfig):
 
 def _checked_filters(value: object) -> tuple[tuple[int, int], ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise ConfigError(f"filters must be a list of [width, number] pairs, found {value!r}")
+        raise ConfigError(f"filters must be a list of [width, number] pairs, found {shown(value)}")
+    if len(value) > MAX_LAYERS:
+        raise ConfigError(f"filters must be at most {MAX_LAYERS} [width, number] pairs, found {len(value):,}")
     for pair in value:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise ConfigError(f"filters must be a list of [width, number] pairs, found {pair!r} in it")
+            raise ConfigError(f"filters must be a list of [width, number] pairs, found {shown(pair)} in it")
         check_whole_number("a filter's width", pair[0], least=1, most=MAX_SIZE)
         check_whole_number("a filter's number", pair[1], least=1, most=MAX_SIZE)
     return tuple((width, number) for width, number in value)
@@ -121,8 +123,8 @@ class Highway(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.gate = nn.Linear(dim, dim)
-        self.transform = nn.Linear(dim, dim)
+        self.gate = TrainedLinear(dim, dim)
+        self.transform = TrainedLinear(dim, dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform x, (U, F) → (U, F)."""
@@ -147,7 +149,7 @@ class CharCNN(nn.Module):
             nn.Conv1d(config.embedding_dim, number, width) for width, number in config.filters
         )
         self.highways = nn.ModuleList(Highway(config.num_filters) for _ in range(config.num_highway))
-        self.projection = nn.Linear(config.num_filters, output_dim) if config.projection else None
+        self.projection = TrainedLinear(config.num_filters, output_dim) if config.projection else None
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -209,17 +211,24 @@ class CharCNN(nn.Module):
         ]
 
     def convolve(self, ids: Tensor, used: Tensor, tables: list[Tensor]) -> Tensor:
-        """Apply the filters, (U, C) → (U, F), to types of similar length together, to skip most padding.
+        """Apply the filters, (U, C) → (U, F).
 
-        `ids` count the characters that the `tables` were made of.
+        `ids` count the characters that the `tables` were made of. Torch convolves types of similar length
+        together, to skip most padding.
         """
         if not len(ids):
             return self.embedding.weight.new_zeros(0, self.config.num_filters)
-        order = torch.argsort(used, stable=True)  # (U,)
-        groups = [self._convolve(ids[rows], longest, tables) for rows, longest in self._groups(used, order)]
+        widths = [width for width, _ in self.config.filters]
+        maxima = window_maxima(ids, used, widths, tables)  # (U, F)
+        if maxima is None:
+            order = torch.argsort(used, stable=True)  # (U,)
+            groups = [
+                self._convolve(ids[rows], longest, tables) for rows, longest in self._groups(used, order)
+            ]
+            maxima = torch.cat(groups)[torch.argsort(order)]
         # By attribute: the replicas of nn.DataParallel have no parameters to list.
         biases = torch.cat([cast(Tensor, convolution.bias) for convolution in self.convolutions])  # (F,)
-        x = torch.cat(groups)[torch.argsort(order)] + biases  # (U, F)
+        x = maxima + biases  # (U, F)
         return functional.relu(x) if self.config.activation == "relu" else torch.tanh(x)
 
     def _groups(self, used: Tensor, order: Tensor) -> Iterator[tuple[Tensor, int]]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass
 from typing import Any
 
-from elmokit.base import bounded, check_fields, settings_from_dict
+from elmokit.base import bounded, check_fields, settings_from_dict, shown
 from elmokit.errors import ConfigError
 from elmokit.model.char_cnn import CharCNNConfig
 from elmokit.model.lexicon_encoder import LexiconConfig
-from elmokit.model.token_encoder import MAX_LAYERS, MAX_SIZE
+from elmokit.model.token_encoder import MAX_LAYERS, MAX_NUMBER, MAX_SIZE
 from elmokit.model.vector_table import WordConfig
 
 
@@ -38,11 +38,11 @@ class BiLMConfig:
     cell_dim: int = bounded(MISSING, least=1, most=MAX_SIZE)
     projection_dim: int = bounded(MISSING, least=1, most=MAX_SIZE)
     num_layers: int = bounded(MISSING, least=1, most=MAX_LAYERS)
-    cell_clip: float | None = bounded(None, above=0)
-    projection_clip: float | None = bounded(None, above=0)
+    cell_clip: float | None = bounded(None, above=0, most=MAX_NUMBER)
+    projection_clip: float | None = bounded(None, above=0, most=MAX_NUMBER)
     skip_connections: bool = False
     projection: bool = True
-    forget_bias: float = 1.0
+    forget_bias: float = bounded(1.0, least=-MAX_NUMBER, most=MAX_NUMBER)
     joined_directions: bool = False
 
     def __post_init__(self) -> None:
@@ -76,7 +76,9 @@ class BiLMConfig:
         """Undo `to_dict`; an unknown key is an error that offers the nearest known one."""
         encoder = data.get("encoder")
         if not isinstance(encoder, Mapping):
-            raise ConfigError(f"the model's 'encoder' must be an object with its sizes, found {encoder!r}")
+            raise ConfigError(
+                f"the model's 'encoder' must be an object with its sizes, found {shown(encoder)}"
+            )
         kind: type[CharCNNConfig | LexiconConfig | WordConfig] = CharCNNConfig
         if "characters" in encoder:
             kind = LexiconConfig

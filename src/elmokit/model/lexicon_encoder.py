@@ -53,6 +53,11 @@ class LexiconConfig(TokenEncoderConfig):
         """Return how many ids a token has, its marks included."""
         return self.characters.max_characters
 
+    @property
+    def lexicon_size(self) -> int:
+        """Return how many characters and words have a vector."""
+        return self.characters.num_characters + self.num_words
+
     def build(self, output_dim: int) -> "LexiconEncoder":
         """Make the encoder."""
         return LexiconEncoder(self, output_dim)
@@ -63,7 +68,7 @@ class LexiconConfig(TokenEncoderConfig):
         return partial(_lexicon_inputs, lexicon, self.max_characters)
 
     def misfit(self, vocabulary: Vocabulary | None, lexicon: Lexicon | None) -> str | None:
-        """Say whether the lexicon numbers other rows than there are."""
+        """Say what is wrong if an id of the lexicon has no row in the tables; else return None."""
         for name, count in (("characters", self.characters.num_characters), ("words", self.num_words)):
             ids = getattr(lexicon, name, None) or {}
             if (count > 0) != bool(ids) or not all(0 <= number < count for number in ids.values()):

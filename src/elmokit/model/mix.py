@@ -4,7 +4,7 @@ Every mix is a weighted sum Σ_j a_j · h_j; the kinds differ in where the weigh
 """
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
@@ -85,6 +85,25 @@ class ScalarMix(nn.Module):
         """Return the mean of the layers, which is where softmax starts."""
         return cls(num_layers, kind="fixed", weights=[1.0 / num_layers] * num_layers)
 
+    @classmethod
+    def of(cls, choice: "MixChoice", num_layers: int) -> "ScalarMix":
+        """Return the mix that a user chose: one of `MixChoice`, for a model of `num_layers` (L + 1) layers.
+
+        Raises:
+            ConfigError: There is no such mix, or it does not have that many layers.
+        """
+        if isinstance(choice, str):
+            check_option("mix", choice, ("average", "top"))
+            return cls.average(num_layers) if choice == "average" else cls.top(num_layers)
+        if not isinstance(choice, ScalarMix | Sequence):
+            raise ConfigError(f"mix must be average, top, weights or a ScalarMix, found {choice!r}")
+        if not isinstance(choice, ScalarMix):
+            choice = cls(len(choice), kind="fixed", weights=[float(weight) for weight in choice])
+        found = len(choice.coefficients())
+        if found != num_layers:
+            raise ConfigError(f"the mix has {found} layers, the model {num_layers}; make them equal")
+        return choice
+
     @property
     def counts_boundaries(self) -> bool:
         """Return whether the statistics of the layer norm include `<S>` and `</S>`."""
@@ -116,6 +135,9 @@ class ScalarMix(nn.Module):
     def regulariser(self, strength: float) -> Tensor:
         """Return λ · Σ_j (w_j - 1/n)², n = L + 1 (L for residual): a large λ keeps the weights equal."""
         return strength * (self.weights - 1.0 / len(self.weights)).square().sum()
+
+
+MixChoice: TypeAlias = ScalarMix | str | Sequence[float]  # a mix, "average", "top", or weights of the layers
 
 
 def normalise_layers(layers: Tensor, counted: Tensor | None, convention: LayerNorm) -> Tensor:

@@ -17,7 +17,8 @@ from elmokit.text import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, Lexicon, Voca
 
 # Far above every published model, far below what would exhaust memory before the weights are looked at.
 MAX_SIZE = 10_000_000
-MAX_LAYERS = 1000  # the loaders make lists of them before they look at the weights
+MAX_NUMBER = 1e9  # a whole number beyond 64 bits is none that torch can compute with
+MAX_LAYERS = 100  # of each kind; the loaders build them all before they look at the weights
 MAX_CHARACTERS = 10_000  # the weights do not tell it, and every token takes that many numbers
 
 Inputs = Callable[[list[str]], tuple[Tensor, ...]]
@@ -38,6 +39,11 @@ class TokenEncoderConfig(Protocol):
     def max_characters(self) -> int | None:
         """Return how many ids a token has, its begin and end marks included; None if it has one."""
         ...
+
+    @property
+    def lexicon_size(self) -> int:
+        """Return how many symbols the lexicon of the model numbers; 0 for a model without one."""
+        return 0
 
     @property
     def vocabulary_size(self) -> int | None:
