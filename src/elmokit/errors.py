@@ -17,6 +17,10 @@ class DataError(ElmoError):
     """Text, labels or result files that cannot be read or written."""
 
 
+class BusyError(DataError):
+    """A file or folder that another process is writing."""
+
+
 class TrainingError(ElmoError):
     """Training that cannot continue."""
 

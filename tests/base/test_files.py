@@ -1,6 +1,7 @@
 """Files and folders that appear complete or not at all."""
 
 import json
+import math
 import os
 import stat
 import subprocess
@@ -14,15 +15,19 @@ from elmokit.base import (
     draft_folder,
     flush_to_disk,
     fresh_folder,
+    locked,
     move_files,
     plain_reason,
-    remove_drafts,
+    remove_folder,
+    remove_remains,
     temporary_folder,
     write_bytes,
+    write_errors,
     write_json,
     write_text,
 )
 from elmokit.base import files as module
+from elmokit.errors import DataError
 
 
 def names(folder):
@@ -66,7 +71,7 @@ class TestDraftFile:
         assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == 9
         assert path.read_text() == "old"
         assert len(names(tmp_path)) == 2
-        remove_drafts(tmp_path)
+        remove_remains(path)
         assert names(tmp_path) == ["a.txt"]
 
     def test_a_link_stays_a_link(self, tmp_path):
@@ -152,6 +157,8 @@ class TestDraftFolder:
 def test_contents(tmp_path):
     write_bytes(tmp_path / "a", b"\x00\xff")
     write_text(tmp_path / "b", "né\udc80\n")
+    write_json(tmp_path / "d", {"perplexity": math.inf, "more": [math.nan, (1.5, "inf")]})
+    assert json.loads((tmp_path / "d").read_text()) == {"perplexity": None, "more": [None, [1.5, "inf"]]}
     write_json(tmp_path / "c", {"word": "né"})
     assert (tmp_path / "a").read_bytes() == b"\x00\xff"
     assert (tmp_path / "b").read_text("utf-8") == "né\\udc80\n"
@@ -172,7 +179,7 @@ def test_windows_cannot_flush_a_folder(tmp_path, monkeypatch):
     assert len(flushed) == 2
 
 
-def test_folders(tmp_path):
+def test_folders(tmp_path, monkeypatch):
     old = tmp_path / "old"
     old.mkdir()
     (old / "a").touch()
@@ -181,26 +188,87 @@ def test_folders(tmp_path):
     (old / "b").write_text("new")
     target = fresh_folder(tmp_path / "target")
     (target / "a").write_text("old")
-    move_files(old, target)
+    (old / "z").write_text("new")
+    moved = []
+    replace = module.Path.replace
+    monkeypatch.setattr(module.Path, "replace", lambda file, to: (moved.append(file.name), replace(file, to)))
+    move_files(old, target, last="a")
+    assert moved == ["b", "z", "a"]
     assert names(tmp_path) == ["target"]
-    assert {path.name: path.read_text() for path in target.iterdir()} == {"a": "new", "b": "new"}
+    assert {path.name: path.read_text() for path in target.iterdir()} == dict.fromkeys("abz", "new")
 
 
-def test_drafts_of_folders_are_removed_too(tmp_path):
-    (tmp_path / ".out.12345678.draft").mkdir()
-    (tmp_path / ".out.12345678.draft" / "a").touch()
-    (tmp_path / "kept.draft").touch()
-    remove_drafts(tmp_path)
-    assert names(tmp_path) == ["kept.draft"]
-
-
-def test_only_the_drafts_of_one_name_are_removed(tmp_path):
-    for name in (".[a].12345678.draft", ".a.12345678.draft", ".a.b.12345678.draft"):
+def test_what_killed_processes_left_is_removed(tmp_path):
+    out = tmp_path / "[out]"
+    (tmp_path / ".[out].12345678.draft").mkdir()
+    (tmp_path / ".[out].12345678.draft" / "a").touch()
+    others = [".[out].b.12345678.draft", ".[out].novel.draft", ".o.12345678.draft", "kept.draft"]
+    for name in others:
         (tmp_path / name).touch()
-    remove_drafts(tmp_path, "[a]")
-    assert names(tmp_path) == [".a.12345678.draft", ".a.b.12345678.draft"]
-    remove_drafts(tmp_path, "a")
-    assert names(tmp_path) == [".a.b.12345678.draft"]
+    (out / "inner").mkdir(parents=True)
+    (out / "inner" / ".a.12345678.draft").touch()
+    (out / "other").mkdir()
+    with locked(out / "other"):  # someone else is writing this
+        (out / ".other.12345678.draft").touch()
+        (out / "other" / ".a.12345678.draft").touch()
+        (out / ".dead.lock").touch()
+        (out / ".dead.12345678.draft").touch()
+        remove_remains(out)
+    assert names(tmp_path) == sorted([*others, "[out]"])
+    assert names(out) == [".other.12345678.draft", "inner", "other"]
+    assert names(out / "inner") == []
+    assert names(out / "other") == [".a.12345678.draft"]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_that_was_being_replaced_comes_back(tmp_path, replaced):
+    old = tmp_path / ".out.12345678.replaced"
+    old.mkdir()
+    (old / "old").touch()
+    if replaced:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "new").touch()
+    remove_remains(tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["new" if replaced else "old"]
+
+
+def test_folders_change_places_where_the_system_cannot_do_it_in_one_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_RENAME_EXCHANGE", 1 << 20)  # no such flag
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    with draft_folder(tmp_path / "out", overwrite=True) as draft:
+        (draft / "new").touch()
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["new"]
+
+
+def test_a_folder_is_removed_as_a_whole(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").touch()
+    with monkeypatch.context() as killed:
+        killed.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+        remove_folder(tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+    remove_remains(tmp_path / "a")
+    assert names(tmp_path) == []
+    remove_folder(tmp_path / "a")  # is not there
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device; free some space; go on"),
+        (OSError(13, "Permission denied"), "Permission denied; go on"),
+        (RuntimeError("odd\nframe #1"), "odd; the disk may be full; go on"),
+    ],
+)
+def test_errors_of_writing_say_what_to_do(error, message):
+    with (
+        pytest.raises(DataError, match=rf"^cannot write out: {message}$"),
+        write_errors(module.Path("out"), lambda: "go on", also=(RuntimeError,)),
+    ):
+        raise error
 
 
 def test_a_temporary_folder_is_removed():

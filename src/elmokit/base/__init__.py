@@ -1,26 +1,43 @@
 """The ground floor: what every room needs. Nothing here imports torch.
 
 files      write a file or folder completely or not at all
+hdf5_output  write HDF5 so that a full disk is an error, not a crash
+kinds      tell what a path is that elmokit wrote
+locks      let one process at a time write an output
+decompression   read plain or compressed files with bounded memory
+parsing    parse JSON and TOML that anybody may have written
+arrays     read arrays from files that may be damaged
+figures    draw pictures
 settings   check the fields of dataclasses, convert them from and to plain data
 grouping   group a stream of items
 progress   show the progress of long work
 workers    distribute work over processes
 """
 
+from elmokit.base.arrays import check_hdf5, check_hdf5_heaps, check_safetensors, map_array, read_hdf5
+from elmokit.base.decompression import MAX_RATIO, SLACK, is_compressed, open_plain, plain_lines
+from elmokit.base.figures import COLOURS, drawing
 from elmokit.base.files import (
     draft_file,
     draft_folder,
     flush_to_disk,
     fresh_folder,
     move_files,
+    no_empty_folder,
     plain_reason,
-    remove_drafts,
+    remove_folder,
     temporary_folder,
+    to_json,
     write_bytes,
+    write_errors,
     write_json,
     write_text,
 )
-from elmokit.base.grouping import group_until
+from elmokit.base.grouping import group_arriving, group_until
+from elmokit.base.hdf5_output import open_hdf5
+from elmokit.base.kinds import TEXT, Kind, kind_of, other_kind
+from elmokit.base.locks import is_held, locked, output_file, remove_remains
+from elmokit.base.parsing import parse_count, parse_json, parse_toml, shown
 from elmokit.base.progress import Advance, StartStep, progress_display, text_progress
 from elmokit.base.settings import (
     bounded,
@@ -37,7 +54,12 @@ from elmokit.base.settings import (
 from elmokit.base.workers import belong_to_parent, can_fork, ordered_map
 
 __all__ = [
+    "COLOURS",
+    "MAX_RATIO",
+    "SLACK",
+    "TEXT",
     "Advance",
+    "Kind",
     "StartStep",
     "belong_to_parent",
     "bounded",
@@ -45,25 +67,49 @@ __all__ = [
     "changed_settings",
     "check_fields",
     "check_flag",
+    "check_hdf5",
+    "check_hdf5_heaps",
     "check_number",
     "check_option",
+    "check_safetensors",
     "check_whole_number",
     "draft_file",
     "draft_folder",
+    "drawing",
     "flush_to_disk",
     "fresh_folder",
+    "group_arriving",
     "group_until",
+    "is_compressed",
+    "is_held",
+    "kind_of",
+    "locked",
+    "map_array",
     "move_files",
+    "no_empty_folder",
+    "open_hdf5",
+    "open_plain",
     "ordered_map",
+    "other_kind",
+    "output_file",
+    "parse_count",
+    "parse_json",
+    "parse_toml",
+    "plain_lines",
     "plain_reason",
     "progress_display",
+    "read_hdf5",
     "refuse_unknown_keys",
-    "remove_drafts",
+    "remove_folder",
+    "remove_remains",
     "setting_changes",
     "settings_from_dict",
+    "shown",
     "temporary_folder",
     "text_progress",
+    "to_json",
     "write_bytes",
+    "write_errors",
     "write_json",
     "write_text",
 ]

@@ -1,8 +1,8 @@
 """Show the progress of long work on standard error, if that is a terminal."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -46,7 +46,8 @@ class _Display:
         return advance
 
     def say(self, message: str) -> None:
-        self._console.print(message, markup=False)
+        # Without a terminal there is no width to wrap it at.
+        self._console.print(message, markup=False, soft_wrap=not self._console.is_terminal)
 
 
 @contextmanager
@@ -61,13 +62,14 @@ def progress_display(*, shown: bool) -> Iterator[StartStep]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=console, disable=not (shown and console.is_terminal)) as bar:
+    bar = Progress(*columns, console=console, disable=not (shown and console.is_terminal))
+    with nullcontext() if bar.disable else bar:  # older versions of rich print a line even if it is disabled
         yield _Display(bar, console)
 
 
 @contextmanager
-def text_progress(source: str | Path | Sequence[str], *, shown: bool) -> Iterator[Advance]:
-    """Show how far a text file (or "-", or a list of lines) has been read, and the speed.
+def text_progress(source: object, *, shown: bool) -> Iterator[Advance]:
+    """Show how far a text has been read (as a share if it is a plain file), and the speed.
 
     Yields:
         `advance(text, num_tokens)`, to be called for each line or sentence that is done.

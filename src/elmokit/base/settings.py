@@ -13,12 +13,13 @@ Example:
 
 import difflib
 import math
-import tomllib
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, field, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from elmokit.base.parsing import parse_toml, shown
 from elmokit.errors import ConfigError
 
 Settings = TypeVar("Settings")
@@ -69,14 +70,14 @@ def _whole_bounds(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def check_flag(name: str, value: object) -> None:
     """Raise a ConfigError unless `value` is true or false."""
     if not isinstance(value, bool):
-        raise ConfigError(f"{name} must be true or false, found {value!r}")
+        raise ConfigError(f"{name} must be true or false, found {shown(value)}")
 
 
 def check_whole_number(name: str, value: object, *, least: float = -math.inf, most: float = math.inf) -> None:
     """Raise a ConfigError unless `value` is a whole number within the bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         bounds = _bounds(least, most, None, None)
-        raise ConfigError(f"{name} must be a whole number{bounds}, found {value!r}")
+        raise ConfigError(f"{name} must be a whole number{bounds}, found {shown(value)}")
 
 
 def check_number(
@@ -92,14 +93,14 @@ def check_number(
     inside = (
         isinstance(value, int | float)
         and not isinstance(value, bool)
-        and math.isfinite(value)
+        and abs(value) <= sys.float_info.max  # finite; `math.isfinite` fails for huge whole numbers
         and least <= value <= most
         and (above is None or value > above)
         and (below is None or value < below)
     )
     if not inside:
         bounds = _bounds(least, most, above, below)
-        raise ConfigError(f"{name} must be a finite number{bounds}, found {value!r}")
+        raise ConfigError(f"{name} must be a finite number{bounds}, found {shown(value)}")
 
 
 def _bounds(least: float, most: float, above: float | None, below: float | None) -> str:
@@ -115,9 +116,9 @@ def check_option(name: str, value: object, options: Iterable[str]) -> None:
     """Raise a ConfigError unless `value` is one of `options`."""
     options = list(options)
     if value not in options:
-        nearest = _nearest(str(value), options)
+        nearest = _nearest(shown(value), options)
         hint = f"; {nearest}" if nearest else ""
-        raise ConfigError(f"{name} must be one of {', '.join(options)}, found {value!r}{hint}")
+        raise ConfigError(f"{name} must be one of {', '.join(options)}, found {shown(value)}{hint}")
 
 
 def settings_from_dict(cls: type[Settings], data: object, where: str) -> Settings:
@@ -132,13 +133,13 @@ def settings_from_dict(cls: type[Settings], data: object, where: str) -> Setting
         ConfigError: a key is unknown or missing, or a value is not allowed.
     """
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{where} must be a table of settings, found {data!r:.60}")
+        raise ConfigError(f"{where} must be a table of settings, found {shown(data)}")
     known = [one.name for one in fields(cast(Any, cls))]
     refuse_unknown_keys(data, known, where)
     hints = get_type_hints(cls)
     values = {
         name: settings_from_dict(hints[name], value, f"{where}, {name}")
-        if is_dataclass(hints[name]) and isinstance(value, Mapping)
+        if is_dataclass(hints[name]) and not is_dataclass(value)
         else value
         for name, value in data.items()
     }
@@ -189,8 +190,8 @@ def changed_settings(settings: Settings, assignments: Iterable[str]) -> Settings
 
 def _value(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}")["value"]
+    except ValueError:
         return None if text == "none" else text
 
 

@@ -1,0 +1,80 @@
+"""Pictures: the one way to draw and write them. Needs matplotlib.
+
+Characters that matplotlib's own font lacks, such as Chinese ones, are taken from a font of the system or from
+the small one that comes with elmokit.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from elmokit.base.locks import output_file
+from elmokit.errors import MissingExtra
+
+logger = logging.getLogger(__name__)
+
+# Colours that everybody can tell apart, by Okabe and Ito.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+
+_BUNDLED = Path(__file__).parents[1] / "fonts" / "elmokit-sans-cjk.otf"
+# Linux, Windows, macOS.
+_CJK_FONTS = (
+    "Noto Sans CJK", "Noto Sans SC", "Source Han Sans", "WenQuanYi",
+    "Microsoft YaHei", "SimHei", "PingFang", "Hiragino Sans GB", "STHeiti",
+)  # fmt: skip
+_INSTALL = "apt install fonts-noto-cjk, brew install font-noto-sans-cjk, or https://fonts.google.com/noto"
+
+
+@contextmanager
+def drawing(path: Path, *, width: float, height: float, dpi: int = 150) -> Iterator[Any]:
+    """Yield an empty figure that needs no screen; at the end of the block it is written to `path`.
+
+    Args:
+        path: The picture; its ending determines the format.
+        width: In inches.
+        height: In inches.
+        dpi: Points of an inch.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        DataError: `path` cannot be written.
+        BusyError: another process is writing it.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "a picture") from error
+    style = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+    with rc_context({"font.family": list(fonts()), **style}):
+        figure: Any = Figure(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)
+        # Chinese fonts often have one weight only, which matplotlib would report for each text.
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        yield figure
+        with output_file(path) as draft, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            figure.savefig(draft, dpi=dpi, format=path.suffix[1:] or "png")
+    missing = [str(warning.message) for warning in caught if "missing from" in str(warning.message)]
+    if missing:
+        logger.warning(
+            "%d characters of %s are in no font here and are drawn as boxes; install one: %s",
+            *(len(set(missing)), path.name, _INSTALL),
+        )
+
+
+@cache
+def fonts() -> tuple[str, ...]:
+    """Return the families to write with: matplotlib's own, then the system's for Chinese, then ours."""
+    from matplotlib.font_manager import fontManager
+
+    fontManager.addfont(_BUNDLED)
+    names = sorted({font.name for font in fontManager.ttflist})
+    preferred = [name for start in _CJK_FONTS for name in names if name.startswith(start)]
+    # Noto has a family for each region; Chinese text looks best in that of Simplified Chinese.
+    preferred.sort(key=lambda name: not name.endswith(" SC"))
+    return ("DejaVu Sans", *preferred[:1], "elmokit Sans CJK")
