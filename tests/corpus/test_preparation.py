@@ -20,7 +20,6 @@ from elmokit.corpus import (
     type_table,
 )
 from elmokit.corpus.corpus_report import draw_lengths
-from elmokit.errors import MissingExtra
 from elmokit.text import TokenizerSpec, Vocabulary, default_spec
 
 LINES = {"tokenizer": TokenizerSpec(name="whitespace"), "split_sentences": False}
@@ -354,8 +353,8 @@ def test_shards_stay_few(prepare, monkeypatch):
 def test_report_is_written_and_drawn(prepare, tmp_path, monkeypatch):
     corpus = prepare("a b\nc d e\n", **EVERYTHING)
     assert json.loads((tmp_path / "corpus" / "corpus.json").read_text())["report"] == corpus.report
-    draw_lengths(corpus.report, tmp_path / "lengths.png")
-    assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
+    assert draw_lengths(corpus) == f"sentence lengths: {corpus.path / 'lengths.png'}"
+    assert (corpus.path / "lengths.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'elmokit\[plot\]'"):
-        draw_lengths(corpus.report, tmp_path / "lengths.png")
+    assert draw_lengths(corpus).startswith("no picture: ")
+    assert "pip install 'elmokit[plot]'" in draw_lengths(corpus)

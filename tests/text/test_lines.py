@@ -125,3 +125,19 @@ def test_zstandard_without_its_library(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingExtra, match=r"pip install 'elmokit\[zstd\]'"):
         list(read_lines(file))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "advice"),
+    [
+        ("gbk", "银行提高了利率", "GB18030"),
+        ("big5", "銀行提高了利率", "BIG5"),
+        ("shift_jis", "これはテストです", "SHIFT_JIS"),
+        ("latin-1", "café né à Évreux", "LATIN1"),
+    ],
+)
+def test_the_advice_fits_the_encoding(tmp_path, encoding, text, advice):
+    path = tmp_path / "text.txt"
+    path.write_bytes(f"{text}\n".encode(encoding))
+    with pytest.raises(DataError, match=f"iconv -f {advice} -t UTF-8"):
+        list(read_lines(path))

@@ -1,12 +1,11 @@
 """The record of settings and files, so that a preparation is resumed only with the same ones."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import setting_changes
+from elmokit.base import parse_json, setting_changes
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.sources import describe_file, find_files
 from elmokit.errors import DataError
@@ -62,8 +61,13 @@ def is_begun(out: Path, part: Path, job: dict[str, Any]) -> bool:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out} exists and is not a prepared corpus; choose another folder")
     if (part / JOB).exists():
-        check_job(json.loads((part / JOB).read_text(encoding="utf-8")), job, part, "begun")
+        try:
+            before = parse_json((part / JOB).read_bytes())
+            comparable(before)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{part / JOB} is damaged ({error}); delete {part} and start again") from error
+        check_job(before, job, part, "begun")
         return True
-    if part.exists() and any(path.name != "chunks" for path in part.iterdir()):
+    if part.exists() and (not part.is_dir() or any(part.iterdir())):
         raise DataError(f"{part} exists and was not made by elmokit; move it, or choose another folder")
     return False

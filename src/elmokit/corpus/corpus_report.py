@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import draft_file
+from elmokit.base import COLOURS, drawing
 from elmokit.corpus.chunks import CHARACTERS, EMPTY, MARKS, TOO_LONG, TOO_SHORT, Chunk
+from elmokit.corpus.prepared_corpus import PreparedCorpus
 from elmokit.corpus.selection import Selection
 from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import MissingExtra
@@ -102,35 +102,26 @@ def report_rows(report: Mapping[str, Any]) -> list[list[Row]]:
     return [counts, text, dropped]
 
 
-def draw_lengths(report: Mapping[str, Any], path: Path) -> None:
-    """Plot how many sentences have how many tokens.
-
-    Args:
-        report: The report of a prepared corpus.
-        path: The picture to write; its ending determines the format.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import StrMethodFormatter
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot", "drawing the sentence lengths") from error
+def draw_lengths(corpus: PreparedCorpus) -> str:
+    """Plot into a corpus (lengths.png) how many sentences have how many tokens; say where, or why not."""
+    report, path = corpus.report, corpus.path / "lengths.png"
     histogram = np.array(report["length_histogram"])
     mean = (histogram * np.arange(len(histogram))).sum() / histogram.sum()
     shown = 1 + int(np.searchsorted(np.cumsum(histogram), 0.995 * histogram.sum()))
-    figure = Figure(figsize=(7, 3.5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.bar(np.arange(shown), histogram[:shown], width=1.0, color="#3b6ea5")
-    axes.axvline(mean, color="#c0504d", label=f"mean {mean:.1f}")
     beyond = int(histogram[shown:].sum())
     title = f"{report['sentences']:,} sentences, {report['tokens']:,} tokens"
-    axes.set_title(title + (f" ({beyond:,} longer sentences not shown)" if beyond else ""), fontsize=10)
-    axes.set_xlabel("tokens in a sentence")
-    axes.set_ylabel("sentences")
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
-    with draft_file(path) as draft:
-        figure.savefig(draft, dpi=150, format=path.suffix[1:])
+    try:
+        with drawing(path, width=7, height=3.5) as figure:
+            axes = figure.subplots()
+            axes.bar(np.arange(shown), histogram[:shown], width=1.0, color=COLOURS[0])
+            axes.axvline(mean, color=COLOURS[1])
+            axes.set_title(
+                title + (f" ({beyond:,} longer sentences not shown)" if beyond else ""), fontsize=10
+            )
+            axes.set(xlabel="tokens in a sentence", ylabel="sentences")
+            axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}")
+            height = axes.get_ylim()[1]
+            axes.text(mean, height, f" mean {mean:.1f}", color=COLOURS[1], va="top")
+    except MissingExtra as missing:
+        return f"no picture: {missing}"
+    return f"sentence lengths: {path}"

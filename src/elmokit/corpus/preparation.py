@@ -7,14 +7,12 @@ Until it is finished, its folder is `OUT.part/`:
 * `types/`: temporary files of the later steps, which are fast and start again.
 """
 
-import errno
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,12 @@ from elmokit.base import (
     can_fork,
     draft_folder,
     fresh_folder,
+    locked,
     ordered_map,
-    plain_reason,
     progress_display,
-    remove_drafts,
+    remove_folder,
+    remove_remains,
+    write_errors,
     write_json,
 )
 from elmokit.corpus.chunks import Chunk, write_chunk
@@ -55,7 +55,6 @@ from elmokit.corpus.type_table import TypeTable
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import SPECIAL_TOKENS, Vocabulary, make_word_tokenizer
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _Block = tuple[Path, list[str], bool]  # the file of its chunk, its documents, whether they are held out
 
 
@@ -81,6 +80,7 @@ def prepare_corpus(
         ConfigError: A setting is not allowed.
         DataError: A source cannot be read, no text is left, `out` cannot be written, or it was made from
             other sources or settings.
+        BusyError: Another process is writing `out`.
         KeyboardInterrupt: Ctrl-C; the message says how to resume.
 
     Example:
@@ -100,43 +100,48 @@ def prepare_corpus(
     files, heldout = find_files(sources), find_files(settings.heldout)
     job = describe_job(files, heldout, settings)
     part = part_folder(out)
-    if is_prepared(out):
-        corpus = PreparedCorpus(out)
-        check_job(corpus.job, job, out, "prepared")
-        _delete_part(part)  # a run that was killed at its very end has left it
-        return corpus
-    try:
-        with _write_errors(out, part), progress_display(shown=progress) as start_step:
-            begun = is_begun(out, part, job)
-            given = _given_vocabulary(settings)
-            if not begun:
-                _check_sources([*files, *heldout], settings)
-                (part / "chunks").mkdir(parents=True, exist_ok=True)
-                write_json(part / JOB, job)
-            remove_drafts(out.resolve().parent, out.resolve().name)  # a killed run may have left one
-            chunks = _tokenise(files, heldout, part / "chunks", settings, workers or _cores(), start_step)
-            with draft_folder(out) as draft:
-                _finish(chunks, part, draft, settings, given, job, start_step)
-            _delete_part(part)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {_resume_hint(part)}") from None
+
+    def advice() -> str:
+        if (part / JOB).exists():
+            return f"what is done so far is kept in {part}: run the same again to resume"
+        return "nothing is kept yet: start again"
+
+    with locked(out, parents=True), write_errors(out, advice):
+        remove_remains(part)
+        if is_prepared(out):
+            corpus = PreparedCorpus(out)
+            check_job(corpus.job, job, out, "prepared")
+            _delete_part(part)  # a run that was killed at its very end has left it
+            return corpus
+        try:
+            with progress_display(shown=progress) as start_step:
+                _prepare(files, heldout, out, settings, job, workers or _cores(), start_step)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted; {advice()}") from None
     return PreparedCorpus(out)
 
 
-def _resume_hint(part: Path) -> str:
-    return f"what is done so far is kept in {part}: run the same again to resume"
-
-
-@contextmanager
-def _write_errors(out: Path, part: Path) -> Iterator[None]:
-    """Turn errors of the file system into a DataError that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        todo = _resume_hint(part) if part.exists() else "choose a folder you may write to"
-        if error.errno in _DISK_FULL:
-            todo = f"free some room (about two and a half times the size of the text is needed); {todo}"
-        raise DataError(f"cannot write {out}: {plain_reason(error)}; {todo}") from error
+def _prepare(
+    files: Sequence[Path],
+    heldout: Sequence[Path],
+    out: Path,
+    settings: PrepareSettings,
+    job: dict[str, Any],
+    workers: int,
+    start_step: StartStep,
+) -> None:
+    part = part_folder(out)
+    begun = is_begun(out, part, job)
+    given = _given_vocabulary(settings)
+    if not begun:
+        _check_sources([*files, *heldout], settings)
+        with draft_folder(part) as draft:
+            (draft / "chunks").mkdir()
+            write_json(draft / JOB, job)
+    chunks = _tokenise(files, heldout, part / "chunks", settings, workers, start_step)
+    with draft_folder(out) as draft:
+        _finish(chunks, part, draft, settings, given, job, start_step)
+    _delete_part(part)
 
 
 def _given_vocabulary(settings: PrepareSettings) -> Vocabulary | None:
@@ -282,11 +287,6 @@ def _write_shards(
 
 
 def _delete_part(part: Path) -> None:
-    """Delete the folder of an unfinished preparation; job.json last, since it says what the folder is."""
-    if not (part / JOB).exists():
-        return
-    for folder in part.iterdir():
-        if folder.is_dir():
-            shutil.rmtree(folder, ignore_errors=True)
-    (part / JOB).unlink()
-    part.rmdir()
+    """Delete the folder of an unfinished preparation."""
+    if (part / JOB).exists():
+        remove_folder(part)

@@ -1,6 +1,5 @@
 """A prepared corpus, which pretraining reads."""
 
-import json
 import mmap
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import settings_from_dict
+from elmokit.base import Kind, check_whole_number, map_array, other_kind, parse_json, settings_from_dict
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.corpus.shards import Shard, check_size, shard_stem
 from elmokit.errors import DataError
@@ -56,18 +55,24 @@ class PreparedCorpus:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         facts = self._read_facts()
-        self.job: dict[str, Any] = facts["job"]
-        self.settings = settings_from_dict(PrepareSettings, self.job["settings"], str(self.path))
-        self.report: dict[str, Any] = facts["report"]
-        self.fingerprint: str = facts["fingerprint"]
-        self.num_types: int = facts["num_types"]
-        self.train, self.heldout = (
-            [
-                Shard(shard_stem(self.path / part, number), **shard)
-                for number, shard in enumerate(facts["shards"][part])
-            ]
-            for part in PARTS
-        )
+        try:
+            self.job: dict[str, Any] = facts["job"]
+            self.settings = settings_from_dict(PrepareSettings, self.job["settings"], str(self.path))
+            self.report: dict[str, Any] = facts["report"]
+            self.fingerprint: str = facts["fingerprint"]
+            self.num_types: int = facts["num_types"]
+            self._num_words: int = self.report["vocabulary_size"]
+            check_whole_number("num_types", self.num_types, least=1)
+            check_whole_number("vocabulary_size", self._num_words, least=1)
+            self.train, self.heldout = (
+                [
+                    Shard(shard_stem(self.path / part, number), **shard)
+                    for number, shard in enumerate(facts["shards"][part])
+                ]
+                for part in PARTS
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{self.path / FACTS} is damaged ({error!r}); prepare the text again") from error
         check_size(self.path / SPELLING_STARTS, 8 * (self.num_types + 1))
         check_size(self.path / SPELLINGS, int(self._starts[-1]))
 
@@ -80,10 +85,9 @@ class PreparedCorpus:
     def vocabulary(self) -> Vocabulary:
         """The vocabulary: the given one, or `<S>`, `</S>`, `<UNK>` and then words by falling frequency."""
         vocabulary = Vocabulary.load(self.path / VOCABULARY)
-        expected = self.report["vocabulary_size"]
-        if len(vocabulary) != expected:
+        if len(vocabulary) != self._num_words:
             raise DataError(
-                f"{self.path / VOCABULARY} has {len(vocabulary)} words, expected {expected}; "
+                f"{self.path / VOCABULARY} has {len(vocabulary)} words, expected {self._num_words}; "
                 "prepare the text again"
             )
         return vocabulary
@@ -95,15 +99,27 @@ class PreparedCorpus:
         The count of `<UNK>` is the number of tokens out of vocabulary; that of `<S>` and of `</S>` is the
         number of sentences.
         """
-        counts: npt.NDArray[np.int64] = np.load(self.path / COUNTS)
+        path = self.path / COUNTS
+        try:
+            counts = np.array(map_array(path))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is damaged ({error}); prepare the text again") from error
+        if counts.shape != (self._num_words,) or counts.dtype.kind != "i":
+            raise DataError(
+                f"{path} has {counts.dtype} {list(counts.shape)}, expected [{self._num_words}] whole "
+                "numbers; prepare the text again"
+            )
         return counts
 
     def spellings(self, ids: npt.NDArray[np.integer[Any]]) -> list[str]:
         """Return the spellings of type ids."""
         ids = np.asarray(ids)
-        starts, ends = self._starts[ids].tolist(), self._starts[ids + 1].tolist()
         text = self._text
-        return [text[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+        try:
+            starts, ends = self._starts[ids].tolist(), self._starts[ids + 1].tolist()
+            return [text[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+        except (IndexError, UnicodeDecodeError) as error:
+            raise DataError(f"{self.path} is damaged ({error}); prepare the text again") from error
 
     @cached_property
     def _starts(self) -> npt.NDArray[np.int64]:
@@ -117,13 +133,16 @@ class PreparedCorpus:
     def _read_facts(self) -> dict[str, Any]:
         file = self.path / FACTS
         if not file.exists():
+            wrong = other_kind(self.path, Kind.CORPUS)
+            if wrong is not None:
+                raise DataError(wrong)
             if part_folder(self.path).exists():
                 state = "its preparation was interrupted; run the same again to resume"
             else:
                 state = f"it has no {FACTS}; prepare the text first"
             raise DataError(f"{self.path} is not a prepared corpus: {state}")
         try:
-            facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            facts: dict[str, Any] = parse_json(file.read_bytes())
             version = facts["format_version"]
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{file} is damaged ({error}); prepare the text again") from error

@@ -9,14 +9,13 @@ Where a document starts:
 
 import glob
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import group_until
+from elmokit.base import TEXT, group_until, other_kind, parse_json
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.errors import DataError, MissingExtra
 from elmokit.text import read_lines
@@ -41,6 +40,9 @@ def find_files(sources: Iterable[str | Path]) -> list[Path]:
         # The name of an existing file may have brackets, and is not a glob then.
         # Path.glob refuses absolute patterns.
         found = [path] if path.exists() else sorted(map(Path, glob.iglob(str(source), recursive=True)))  # noqa: PTH207
+        wrong = other_kind(path, TEXT)
+        if wrong is not None and path.suffix != ".parquet":
+            raise DataError(f"{wrong}; pass text files, or a prepared corpus")
         if path.is_dir():
             raise DataError(f"{source} is a folder; name the files in it, e.g. '{path / '*.txt'}'")
         found = [file for file in found if file.is_file()]
@@ -77,6 +79,10 @@ def read_documents(path: Path, settings: PrepareSettings) -> Iterator[str]:
         MissingExtra: The file needs a library that is not installed.
     """
     endings = [ending for ending in path.suffixes if ending not in COMPRESSED][-1:]
+    if endings and endings[0] in (".csv", ".tsv"):
+        raise DataError(
+            f"{path} is a table, expected text; save its texts as a text file, JSON lines or Parquet"
+        )
     if endings == [".parquet"]:
         return _parquet_documents(path, settings.parquet_column)
     if endings and endings[0] in _JSON_LINES:
@@ -106,7 +112,7 @@ def _json_documents(path: Path, field: str) -> Iterator[str]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError as error:
             raise DataError(
                 f"{path}, line {number}: {line[:40]!r} is not JSON ({error}); expected one object per line"
@@ -136,7 +142,7 @@ def _parquet_documents(path: Path, column: str) -> Iterator[str]:
             for batch in file.iter_batches(batch_size=256, columns=[column]):
                 for value in batch.column(0).to_pylist():
                     yield _text_of(value, f"{path}, column {column!r}")
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}; copy or make the file again") from error
 
 

@@ -15,8 +15,19 @@ from elmokit.text.character_ids import (
 )
 from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
-from elmokit.text.sentences import sentences_from_lines, split_sentences
-from elmokit.text.text_files import Input, TextSource, read_texts, split_language
+from elmokit.text.scripts import count_scripts, foreign_script, known_scripts
+from elmokit.text.sentences import has_several_sentences, sentences_from_lines, split_sentences
+from elmokit.text.table_files import (
+    Row,
+    TextColumn,
+    csv_rows,
+    is_table,
+    read_columns,
+    shown_cells,
+    tsv_rows,
+    why_no_column,
+)
+from elmokit.text.text_files import Input, TextSource, read_documents, read_texts, split_language
 from elmokit.text.tokenizers import (
     TokenizerSpec,
     choose_spec,
@@ -26,6 +37,7 @@ from elmokit.text.tokenizers import (
 )
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
+from elmokit.text.word_search import Run, find_word, group_tokens, may_contain
 
 __all__ = [
     "BEGIN_SENTENCE_TOKEN",
@@ -36,6 +48,9 @@ __all__ = [
     "UNKNOWN_TOKEN",
     "Input",
     "Lexicon",
+    "Row",
+    "Run",
+    "TextColumn",
     "TextSource",
     "Token",
     "Tokenizer",
@@ -43,18 +58,32 @@ __all__ = [
     "Vocabulary",
     "character_matrix",
     "choose_spec",
+    "count_scripts",
+    "csv_rows",
     "default_spec",
+    "find_word",
+    "foreign_script",
+    "group_tokens",
+    "has_several_sentences",
     "is_file",
+    "is_table",
     "is_truncated",
+    "known_scripts",
     "lists_of_tokens",
     "make_tokenizer",
     "make_word_tokenizer",
+    "may_contain",
+    "read_columns",
+    "read_documents",
     "read_lines",
     "read_texts",
     "refuse_bare_string",
     "sentences_from_lines",
+    "shown_cells",
     "split_language",
     "split_sentences",
     "tokens_from_list",
+    "tsv_rows",
     "used_characters",
+    "why_no_column",
 ]

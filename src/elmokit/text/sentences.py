@@ -25,6 +25,12 @@ _STOP_GREEK = rf"{_STOP} | ;(?=\s|\Z)"  # the Greek question mark
 _STOP_CJK = rf"(?: [。！？!?；｡]++…*+ | …++ ) (?P<close>{_CLOSERS_CJK}*+)"
 _CJK_GOES_ON = frozenset("，、：；,;。！？!?…”’」』】）)》〉")
 
+# A stop after a word too long for most abbreviations, and a capital; or a Chinese stop and more text.
+_CLEAR_END = regex.compile(
+    rf"""\p{{Ll}}{{4}}[.!?]{_CLOSERS}*+\s++['"‘“«(\[]?\p{{Lu}} | [。！？]{_CLOSERS_CJK}*+\s*+\w""",
+    regex.VERBOSE,
+)
+
 # Abbreviations that never end a sentence.
 _NEVER_LAST_WORDS = """
     mr mrs ms messrs mmes dr prof rev hon gen col capt lt sgt cmdr adm maj sen rep gov pres supt st mt ft
@@ -74,6 +80,16 @@ def split_sentences(text: str, language: str) -> list[tuple[int, int]]:
         spans += splitter.split(text, start, match.start())
         start = match.end()
     return spans + splitter.split(text, start, len(text))
+
+
+def has_several_sentences(line: str) -> bool:
+    """Return whether a line clearly holds more than one sentence, whatever its language.
+
+    Example:
+        >>> has_several_sentences("It was late. We left."), has_several_sentences("Dr. Smith left.")
+        (True, False)
+    """
+    return _CLEAR_END.search(line) is not None
 
 
 def sentences_from_lines(lines: Iterable[str], language: str) -> Iterator[str]:

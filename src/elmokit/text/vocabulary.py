@@ -3,12 +3,14 @@
 import gzip
 import lzma
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 
 from elmokit.base import write_bytes
 from elmokit.errors import DataError
 from elmokit.text.character_ids import BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN
 from elmokit.text.lines import read_lines
+from elmokit.text.traditional import simplified
 
 UNKNOWN_TOKEN = "<UNK>"
 SPECIAL_TOKENS = (BEGIN_SENTENCE_TOKEN, END_SENTENCE_TOKEN, UNKNOWN_TOKEN)
@@ -20,7 +22,8 @@ class Vocabulary:
     """Tokens and their ids, which are rows of a softmax or of a table of word vectors.
 
     A token that occurs twice keeps both rows, since the weights have one row per line of the file; its id is
-    the later one, as in bilm-tf.
+    the later one, as in bilm-tf. A traditional Chinese character that is not among the tokens has the id
+    of its simplified form, so that a model of simplified text reads both.
 
     Args:
         tokens: The tokens in the order of their ids.
@@ -29,6 +32,8 @@ class Vocabulary:
         >>> vocabulary = Vocabulary(["<S>", "</S>", "<UNK>", "bank"])
         >>> vocabulary.id("bank"), vocabulary.id("brook"), len(vocabulary), "brook" in vocabulary
         (3, 2, 4, False)
+        >>> Vocabulary(["<UNK>", "银"]).id("銀")
+        1
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
@@ -36,17 +41,29 @@ class Vocabulary:
         self._ids = {token: number for number, token in enumerate(self._tokens)}
 
     @classmethod
-    def load(cls, path: str | Path) -> "Vocabulary":
+    def load(cls, path: str | Path, *, rows: int | None = None) -> "Vocabulary":
         """Read a vocabulary file, plain or compressed.
+
+        Args:
+            path: The file.
+            rows: Of the weights that it numbers, if known: more tokens are not kept in memory.
 
         As in bilm-tf, white space around a token is stripped, the line `!!!MAXTERMID` is skipped and gets no
         id, and an empty line gets one.
 
         Raises:
-            DataError: The file cannot be read as UTF-8 text.
+            DataError: The file cannot be read as UTF-8 text, or does not have as many tokens as `rows`.
         """
-        tokens = (line.strip() for line in read_lines(path))
-        return cls(token for token in tokens if token != _NOT_A_TOKEN)
+        lines = (line.strip() for line in read_lines(path, whole=True))
+        tokens = (token for token in lines if token != _NOT_A_TOKEN)
+        kept = list(islice(tokens, rows))
+        found = len(kept) + sum(1 for _ in tokens)
+        if rows is not None and found != rows:
+            raise DataError(
+                f"{path}: the vocabulary has {found} words, the weights have {rows} rows; "
+                "use the vocabulary file that this model was trained with"
+            )
+        return cls(kept)
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary to a file, compressed if its name ends in .gz or .xz.
@@ -75,7 +92,11 @@ class Vocabulary:
         Raises:
             DataError: Neither the token nor `<UNK>` is in the vocabulary.
         """
-        number = self._ids.get(token, self._ids.get(UNKNOWN_TOKEN))
+        number = self._ids.get(token)
+        if number is None and len(token) == 1 and not token.isascii():
+            number = self._ids.get(simplified(token) or token)
+        if number is None:
+            number = self._ids.get(UNKNOWN_TOKEN)
         if number is None:
             raise DataError(
                 f"{token!r} is not in the vocabulary of {len(self)} tokens, which has no {UNKNOWN_TOKEN} "
