@@ -1,3 +1,5 @@
+import codecs
+import csv
 import gzip
 import json
 import os
@@ -8,12 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import elmokit
 from elmokit.embed.embed_file import embed_file
 from elmokit.embed.embedder import Embedder
 from elmokit.errors import ConfigError, DataError, ElmoError
-from elmokit.kernels.precision import supported
+from elmokit.kernels import engine_name, supported
 from elmokit.text import TokenizerSpec
-from elmokit.vectors import spool
+from elmokit.vectors import ENDINGS, read_vectors, spool
 from tests.tiny import tiny_bundle, tiny_model, wide_bundle
 
 LINES = ["The cat sat", "", "on the bank of the river", "né 中 " + "x" * 60, "the end"]
@@ -36,8 +39,8 @@ def stop_after(embedder, monkeypatch, count, error=KeyboardInterrupt):
     """Let `embedder.stream` fail after so many sentences, of however many calls."""
     plain, left = Embedder.stream, iter(range(count))
 
-    def stream(self, texts):
-        for sentence in plain(self, texts):
+    def stream(self, texts, **settings):
+        for sentence in plain(self, texts, **settings):
             if next(left, None) is None:
                 raise error
             yield sentence
@@ -108,16 +111,127 @@ def test_sentence_vectors_of_a_layer(tmp_path, text, embedder):
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-6)
 
 
+EVERY_FORMAT = pytest.mark.parametrize("ending", ENDINGS)
+
+
+def stored(path):
+    """What is stored of each item, sentences or uses, whatever the format."""
+    with read_vectors(path) as found:
+        return [item.vectors if item.layers is None else item.layers for item in found], list(found)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("layers", ["mix", 0, "all", [0, 2]])
+def test_sentence_vectors_in_every_format(tmp_path, text, embedder, ending, layers):
+    embed_file(embedder, text, tmp_path / f"v{ending}", pooling="max", layers=layers)
+    arrays, found = stored(tmp_path / f"v{ending}")
+    expected = [embedder.embed(line).pool("max", layers=layers) for line in LINES]
+    np.testing.assert_allclose(np.stack(arrays), np.stack(expected), atol=1e-6)
+    if ending != ".npy":
+        assert [item.text for item in found] == LINES
+        assert [item.line for item in found] == [1, 2, 3, 4, 5]
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("layers", ["mix", [2, 0]])
+def test_the_uses_of_a_word_in_every_format(tmp_path, embedder, ending, layers):
+    lines = ["the cat", "The bank of the river", "", "bank the bank"]
+    target = tmp_path / f"v{ending}"
+    report = embed_file(embedder, lines, target, word="the", layers=layers)
+    assert report.sentences == 4
+    arrays, found = stored(target)
+    sentences = [embedder.embed(line) for line in lines]
+    places = [(0, 0), (1, 0), (1, 3), (3, 1)]
+    expected = [sentences[line].select(layers)[..., at, :] for line, at in places]
+    np.testing.assert_allclose(np.stack(arrays), np.stack(expected), atol=1e-6)
+    if ending != ".npy":
+        assert [item.line for item in found] == [1, 2, 2, 4]
+        assert [item.tokens for item in found] == [["the"], ["The"], ["the"], ["the"]]
+        assert [item.offsets for item in found] == [[(0, 3)], [(0, 3)], [(12, 15)], [(5, 8)]]
+        assert [item.text for item in found] == [lines[line] for line, _ in places]
+    embed_file(embedder, lines, target, word="the", layers=layers, match_case=True, overwrite=True)
+    assert len(stored(target)[0]) == 3
+
+
+def test_a_word_of_several_tokens_is_their_mean(tmp_path, embedder):
+    embed_file(embedder, ["on the bank of it"], tmp_path / "v.npy", word="the bank", layers="top")
+    expected = embedder.embed("on the bank of it").layers[-1, 1:3].mean(axis=0)
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), [expected], atol=1e-6)
+
+
+def test_only_lines_with_the_word_are_embedded(tmp_path, embedder, monkeypatch):
+    seen = []
+    plain = Embedder.stream
+
+    def stream(self, texts, **settings):
+        return plain(self, (seen.append(text) or text for text in texts), **settings)
+
+    monkeypatch.setattr(Embedder, "stream", stream)
+    embed_file(embedder, ["a cat", "my bank", "banks"], tmp_path / "v.npz", word="bank")
+    assert seen == ["my bank", "banks"]
+
+
+def test_uses_are_resumed(tmp_path, text, embedder, monkeypatch):
+    lines = [f"{'a' if number % 3 else 'the'} line {number}" for number in range(20)]
+    embed_file(embedder, lines, tmp_path / "whole.parquet", word="the")
+    with monkeypatch.context() as patch:
+        stop_after(embedder, patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            embed_file(embedder, lines, tmp_path / "v.parquet", word="the")
+    report = embed_file(embedder, lines, tmp_path / "v.parquet", word="the", resume=True)
+    assert report.resumed_at == 9
+    assert (tmp_path / "v.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    with pytest.raises(DataError, match="exists already"):
+        embed_file(embedder, lines, tmp_path / "v.parquet", word="the")
+
+
+def test_the_file_says_where_it_comes_from(tmp_path, text, embedder):
+    for ending in (".h5", ".npz", ".parquet", ".arrow"):
+        embed_file(embedder, text, tmp_path / f"v{ending}", layers=[0, -1], dtype="float16")
+        said = read_vectors(tmp_path / f"v{ending}").metadata
+        assert said["model"] == "made in memory"
+        assert said["engine"] == engine_name("float32")
+        assert (said["elmokit"], said["unit"], said["dtype"]) == (elmokit.__version__, "token", "float16")
+        assert (said["layers"], said["precision"], said["pooling"]) == ([0, 2], "float32", None)
+        assert said["tokenizer"]["name"] == "whitespace"
+
+
+def test_a_table_for_people(tmp_path, embedder):
+    lines = ['He said "bank", twice', "", "=né 中"]
+    embed_file(embedder, lines, tmp_path / "v.csv", layers=[0, 2], dtype="float16")
+    assert (tmp_path / "v.csv").read_bytes().startswith(codecs.BOM_UTF8 + b"line,token,start,end,layer_0_v0,")
+    with (tmp_path / "v.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["line"], row["token"], row["start"], row["end"]) for row in rows] == [
+        ("1", "He", "0", "2"),
+        ("1", "said", "3", "7"),
+        ("1", '"bank",', "8", "15"),
+        ("1", "twice", "16", "21"),
+        ("3", "=né", "0", "3"),
+        ("3", "中", "4", "5"),
+    ]
+    expected = embedder.embed(lines[2]).layers[2, 1]
+    np.testing.assert_allclose([float(rows[5][f"layer_2_v{i}"]) for i in range(6)], expected, atol=1e-3)
+    embed_file(embedder, lines, tmp_path / "v.tsv", pooling="mean")
+    first = (tmp_path / "v.tsv").read_text(encoding="utf-8").splitlines()[0]
+    assert first.split("\t") == ["line", "text", *(f"v{i}" for i in range(6))]
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("v.npy", {"layers": "all"}, "one vector per sentence; choose top, average or"),
+        ("v.h5", {"layers": 3}, "there is no layer 3; the model has 0 to 2"),
+        ("v.h5", {"layers": [0, "top"]}, r"a number or a list of numbers, found \[0, 'top'\]"),
+        ("v.h5", {"layers": []}, "a number or a list of numbers"),
+        ("v.h5", {"layers": [2, -1]}, r"layers=\[2, -1\] names a layer twice"),
         ("v.h5", {"layers": "first"}, "layers must be one of all, top, average, mix, found 'first'"),
         ("v.h5", {"dtype": "float64"}, "dtype must be one of float32, float16, found 'float64'"),
         ("v.h5", {"tokens": True, "split": "en"}, "choose one of them"),
         ("v.txt", {}, "names no format"),
         ("v.npy", {"pooling": "min"}, "pooling must be one of"),
-        ("v.h5", {"pooling": "max"}, "pooling='max' makes sentence vectors, which only a .npy file holds"),
+        ("v.h5", {"pooling": "max", "word": "bank"}, "word='bank' writes vectors of uses, pooling='max'"),
+        ("v.h5", {"match_case": True}, "match_case=True has no effect without a word"),
+        ("v.h5", {"word": " "}, "expected a word, found word=' '"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path, text, embedder, name, settings, message):
@@ -126,7 +240,7 @@ def test_settings_that_cannot_be(tmp_path, text, embedder, name, settings, messa
     assert list(tmp_path.iterdir()) == [text]
 
 
-@pytest.mark.parametrize("ending", [".h5", ".npz", ".parquet", ".arrow", ".npy"])
+@EVERY_FORMAT
 def test_interrupted_and_resumed_is_the_same_file(tmp_path, text, embedder, monkeypatch, ending):
     whole, target = tmp_path / f"whole{ending}", tmp_path / f"v{ending}"
     embed_file(embedder, text, whole)
@@ -165,9 +279,9 @@ def interrupted(tmp_path, text, embedder, monkeypatch):
     [
         (
             ["The cat sat", "", "in the bank"],
-            "sentence 2 was 'on the bank of the river', it is now 'in the bank'",
+            "line 3 was 'on the bank of the river', it is now 'in the bank'",
         ),
-        (["The cat sat"], "sentence 1 was '', the text ends before it"),
+        (["The cat sat"], "line 2 was '', the text ends before it"),
     ],
 )
 def test_resume_with_another_text(text, embedder, interrupted, lines, message):
@@ -185,6 +299,13 @@ def test_resume_with_another_model(text, interrupted):
 def test_resume_with_other_settings(text, embedder, interrupted):
     with pytest.raises(DataError, match="layers is top, was all"):
         embed_file(embedder, text, interrupted, resume=True, layers="top")
+
+
+def test_resume_on_another_engine(text, embedder, interrupted, monkeypatch):
+    monkeypatch.setattr(Embedder, "engine", "other")
+    with pytest.raises(DataError, match=r"engine is other, was .*ELMOKIT_KERNEL=.*any_engine=True"):
+        embed_file(embedder, text, interrupted, resume=True)
+    assert embed_file(embedder, text, interrupted, resume=True, any_engine=True).resumed_at > 0
 
 
 def test_resume_of_carried_state_is_refused(tmp_path, text, embedder):
@@ -223,7 +344,7 @@ def test_workers_do_not_change_a_byte(tmp_path, precision):
 
 
 def test_a_worker_that_dies(tmp_path, text, monkeypatch):
-    monkeypatch.setattr(Embedder, "stream", lambda self, texts: os._exit(1) if list(texts) else iter(()))
+    monkeypatch.setattr(Embedder, "stream", lambda self, texts, **_: os._exit(1) if list(texts) else iter(()))
     monkeypatch.setattr(Embedder, "embed", lambda self, texts: [])
     with pytest.raises(ElmoError, match="a worker process died"):
         embed_file(Embedder(tiny_bundle()), text, tmp_path / "v.npz", workers=1)
@@ -233,3 +354,23 @@ def test_a_worker_that_dies(tmp_path, text, monkeypatch):
 def test_workers_that_cannot_be(tmp_path, text, stateful, workers):
     with pytest.raises(ConfigError, match=f"workers={workers}: at least 1 is needed, with a stateless model"):
         embed_file(Embedder(tiny_bundle(), stateful=stateful), text, tmp_path / "v.npz", workers=workers)
+
+
+def test_uses_are_counted_and_their_absence_is_said(tmp_path, text, embedder, caplog):
+    report = embed_file(embedder, text, tmp_path / "the.csv", word="the")
+    assert (report.uses, report.sentences) == (4, 5)
+    assert "4 uses of the word in" in str(report)
+    assert not caplog.records
+    assert embed_file(embedder, text, tmp_path / "none.csv", word="zebra").uses == 0
+    assert "the text has no word 'zebra'" in caplog.text
+
+
+@pytest.mark.parametrize("ending", [".h5", ".npz", ".parquet", ".arrow"])
+def test_a_finished_file_of_other_settings_is_not_taken_for_done(tmp_path, text, embedder, ending):
+    target = tmp_path / f"v{ending}"
+    embed_file(embedder, text, target, layers=[0, 2])
+    assert embed_file(embedder, text, target, layers=[0, 2], resume=True) is None
+    with pytest.raises(DataError, match="is complete, but was written with other settings: layers"):
+        embed_file(embedder, text, target, layers="top", resume=True)
+    with pytest.raises(ConfigError, match="any_engine=True has no effect without resume=True"):
+        embed_file(embedder, text, tmp_path / "new.h5", any_engine=True)

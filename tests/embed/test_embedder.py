@@ -1,6 +1,7 @@
 """The main job: what goes in, what comes out, in which order, and that a sentence depends on itself alone."""
 
 import itertools
+import queue
 
 import numpy as np
 import pytest
@@ -163,6 +164,11 @@ def test_vectors_are_the_mix(elmo):
     np.testing.assert_allclose(elmo.embed("a b").vectors, elmo.embed("a b").layers.mean(axis=0), atol=1e-6)
     top = Embedder(tiny_bundle(), mix=ScalarMix.top(3)).embed("a b")
     np.testing.assert_allclose(top.vectors, top.layers[-1], atol=1e-6)
+    named = Embedder(tiny_bundle(), mix="top").embed("a b")
+    np.testing.assert_array_equal(named.vectors, top.vectors)
+    weighted = Embedder(tiny_bundle(), mix=[0.5, 0, 2]).embed("a b")
+    expected = 0.5 * weighted.layers[0] + 2 * weighted.layers[2]
+    np.testing.assert_allclose(weighted.vectors, expected, atol=1e-6)
     drop = Embedder(tiny_bundle(), mix=ScalarMix(3, dropout=0.9)).embed("a b")
     np.testing.assert_allclose(drop.vectors, drop.layers.mean(axis=0), atol=1e-6)
 
@@ -229,6 +235,27 @@ def test_a_stream_is_lazy_and_looks_only_a_window_ahead(monkeypatch):
         assert taken <= number + 4  # a window of 16 tokens holds 4 sentences of 2 words and 2 boundaries
 
 
+def test_the_first_answers_of_a_stream_come_early(elmo):
+    taken = itertools.count()
+    results = elmo.stream(f"sentence {next(taken)}" for _ in range(100_000))
+    assert next(results).text == "sentence 0"
+    assert next(taken) < 100
+
+
+def test_a_stream_answers_each_text_before_the_next_one_comes(elmo):
+    answers = queue.Queue()
+
+    def conversation():
+        for text in TEXTS:
+            yield text
+            assert_equal(answers.get(timeout=60), elmo.embed([text])[0])  # only then comes the next
+
+    for sentence in elmo.stream(conversation(), latency=0):
+        answers.put(sentence)
+    with pytest.raises(ConfigError, match="latency must be a finite number of at least 0, found -1"):
+        next(elmo.stream(TEXTS, latency=-1))
+
+
 def test_generators_are_taken(elmo):
     expected = elmo.embed(TEXTS)
     for a, b in zip(elmo.embed(text for text in TEXTS), expected, strict=True):
@@ -245,6 +272,55 @@ def test_pooling_by_hand(elmo):
     np.testing.assert_array_equal(sentence.pool(), np.float32([3, 1, 1, 2, 2, 2]))
     np.testing.assert_array_equal(sentence.pool("max"), np.float32([7, 2, 3, 4, 5, 6]))
     np.testing.assert_array_equal(sentence.pool("ends"), np.float32([1, 1, 0, 4, 5, 6]))
+
+
+def test_one_string_has_one_sentence_vector(elmo):
+    many = elmo.encode(["the cat sat", "a b"])
+    assert many.shape == (2, 6)
+    np.testing.assert_allclose(elmo.encode("the cat sat"), many[0], atol=1e-6)
+
+
+def test_sentence_vectors_of_a_layer(elmo):
+    layers = elmo.embed("the cat sat").layers
+    np.testing.assert_allclose(elmo.encode("the cat sat", layers="top"), layers[-1].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(
+        elmo.encode("the cat sat", layers=[0, -1])[1], layers[-1].mean(axis=0), atol=1e-6
+    )
+    assert elmo.encode(["the cat sat", ""], layers="all").shape == (2, 3, 6)
+
+
+def test_a_word_of_several_tokens():
+    elmo = Embedder(tiny_bundle(tokenizer="characters"))
+    s = elmo.embed("银行提高了利率，银子")
+    np.testing.assert_allclose(s["银行"], s.vectors[:2].mean(axis=0), atol=1e-6)
+    assert s.find("银") == [(0, 1), (8, 9)]
+    given = elmo.embed([["银", "行", "in", "to"]])[0]
+    assert given.find("银 行") == given.find("银行") == [(0, 2)]
+    assert given.find("into") == []  # a blank that is there counts, but between Chinese characters
+    assert given.find("in  to") == [(2, 4)]
+    with pytest.raises(KeyError, match="'银' stands at"):
+        s["银"]
+    with pytest.raises(KeyError, match="'银子弹' is not in"):
+        s["银子弹"]
+    assert elmo.embed("哈哈哈").find("哈哈") == [(0, 2)]
+
+
+def test_words_made_of_characters():
+    plain, elmo = (Embedder(tiny_bundle(tokenizer="characters"), words=words) for words in (None, "jieba"))
+    text = "北京的银行 offers 利率。"
+    s, characters = elmo.embed(text), plain.embed(text)
+    assert s.tokens == ["北京", "的", "银行", "offers", "利率", "。"]
+    assert [text[a:b] for a, b in s.offsets] == s.tokens
+    assert s.layers.shape == (3, 6, 6)
+    np.testing.assert_allclose(s["银行"], characters["银行"], atol=1e-6)
+    np.testing.assert_allclose(s.layers[:, 0], characters.layers[:, :2].mean(axis=1), atol=1e-6)
+    assert elmo.embed([["北", "京"]])[0].tokens == ["北", "京"]  # as given
+    assert elmo.embed("").layers.shape == (3, 0, 6)
+
+
+def test_a_sentence_is_shown_in_a_line(elmo):
+    assert repr(elmo.embed("the cat")) == "Sentence('the cat', 2 tokens, 3 layers of 6 numbers)"
+    assert len(repr(elmo.embed("word " * 1000))) < 120
 
 
 def test_layers_to_choose_from(elmo):

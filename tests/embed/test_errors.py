@@ -120,10 +120,9 @@ def test_a_tokenizer_by_its_name():
         (lambda elmo: elmo.embed([["a", 3]]), "token 1 is of type int, expected str"),
         (lambda elmo: elmo.embed([[["a"]]]), "token 0 is of type list, expected str"),
         (lambda elmo: list(elmo.stream("text")), "expected a list of texts, found one string 'text'; pass"),
-        (lambda elmo: elmo.encode("text"), "expected a list of texts, found one string 'text'; pass"),
         (
             lambda elmo: elmo.encode(["a"], pooling="sum"),
-            "pooling must be one of mean, max, ends, found 'sum'",
+            "pooling must be one of mean, max, ends, sif, whitened, found 'sum'",
         ),
     ],
 )
@@ -138,6 +137,9 @@ def test_what_is_refused(elmo, call, message):
         ({"batch_tokens": 0}, "batch_tokens must be a whole number of at least 1, found 0"),
         ({"device": "gpu"}, "device 'gpu' cannot be used here"),
         ({"mix": ScalarMix(2)}, "the mix has 2 layers, the model 3"),
+        ({"mix": [1, 0]}, "the mix has 2 layers, the model 3"),
+        ({"mix": "topp"}, "mix must be one of average, top, found 'topp'; did you mean 'top'"),
+        ({"mix": 2}, "mix must be average, top, weights or a ScalarMix, found 2"),
     ],
 )
 def test_settings_that_cannot_be(arguments, message):

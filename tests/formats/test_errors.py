@@ -100,7 +100,8 @@ PAGE = "a web page (the download gave an error page instead of the file)"
         (b"\x80\x02}q", "a Python pickle"),
         (b"PK\x03\x04", "a zip archive"),
         (b"{}", "a JSON or text file"),
-        (b"abc", "of an unknown kind"),
+        (b"abc", "a text file"),
+        (b"\x00\xfe\xff", "of an unknown kind"),
     ],
 )
 def test_something_else_in_place_of_the_weights(folder, content, message):
@@ -307,14 +308,22 @@ def test_an_empty_dataset(folder):
         (
             "char_cnn",
             {"n_highway": 10**6},
-            "num_highway must be a whole number from 0 to 1000, found 1000000",
+            "num_highway must be a whole number from 0 to 100, found 1000000",
         ),
-        ("lstm", {"n_layers": 10**6}, "num_layers must be a whole number from 1 to 1000, found 1000000"),
-        ("lstm", {"n_layers": None}, "num_layers must be a whole number from 1 to 1000, found None"),
+        ("lstm", {"n_layers": 10**6}, "num_layers must be a whole number from 1 to 100, found 1000000"),
+        ("lstm", {"n_layers": None}, "num_layers must be a whole number from 1 to 100, found None"),
         ("lstm", {"dim": 10**12}, "cell_dim must be a whole number from 1 to 10000000, found 1000000000000"),
         ("lstm", {"dim": "5"}, "cell_dim must be a whole number from 1 to 10000000, found '5'"),
-        ("lstm", {"cell_clip": "3"}, "cell_clip must be a finite number above 0, found '3'"),
-        ("lstm", {"cell_clip": -3}, "cell_clip must be a finite number above 0, found -3"),
+        (
+            "lstm",
+            {"cell_clip": "3"},
+            "cell_clip must be a finite number above 0 and at most 1000000000.0",
+        ),
+        (
+            "lstm",
+            {"cell_clip": -3},
+            "cell_clip must be a finite number above 0 and at most 1000000000.0",
+        ),
         ("lstm", {"use_skip_connections": "false"}, "skip_connections must be true or false, found 'false'"),
     ],
 )

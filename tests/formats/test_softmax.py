@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from elmokit import ConfigError, ModelFileError
 from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
-from tests.tiny import WORDS, random_hidden, random_softmax, tiny_bundle, tiny_model
+from tests.tiny import WORDS, forget_digests, random_hidden, random_softmax, tiny_bundle, tiny_model
 
 CUTOFFS = (4, 7)
 
@@ -86,6 +86,7 @@ def test_cutoffs_that_do_not_fit(adaptive, tmp_path, cutoffs, message):
     save_model(adaptive[1], tmp_path / "model")
     path = tmp_path / "model" / "softmax.safetensors"
     save_file(load_file(path), path, metadata=None if cutoffs is None else {"cutoffs": cutoffs})
+    forget_digests(tmp_path / "model")
     with pytest.raises(ModelFileError) as caught:
         load_model(tmp_path / "model").softmax.read()
     assert str(caught.value).startswith(str(path))

@@ -65,9 +65,7 @@ def test_what_is_refused(lm, tmp_path):
         ConfigError, match=r"^split is for running text, tokens for text that is split already"
     ):
         perplexity_file(lm, path, tokens=True, split=True)
-    with pytest.raises(
-        DataError, match=r"missing/scores.tsv: cannot be written \(No such file or directory\)"
-    ):
+    with pytest.raises(DataError, match=r"cannot write .*missing/scores.tsv: No such file or directory"):
         perplexity_file(lm, path, sentences=tmp_path / "missing" / "scores.tsv")
     with pytest.raises(DataError, match="does not exist"):
         perplexity_file(lm, tmp_path / "missing.txt", sentences=tmp_path / "scores.tsv")

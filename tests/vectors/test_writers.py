@@ -54,7 +54,9 @@ def test_hdf5_is_as_allennlp_wrote_it(tmp_path, shape, dtype):
 def test_npz_has_the_same_keys(tmp_path):
     path, made = write(tmp_path, ".npz", ALL)
     with np.load(path) as file:
-        assert set(file) == {"0", "1", "2", "3", "sentence_to_index"}
+        assert set(file) == {"0", "1", "2", "3", "sentence_to_index", "sentences.jsonl", "metadata.json"}
+        first = json.loads(file["sentences.jsonl"].splitlines()[0])
+        assert (first["line"], first["tokens"]) == (1, ["The", "cat", "sat"])
         for number, row in enumerate(made):
             np.testing.assert_array_equal(file[str(number)], row.vectors)
         assert json.loads(file["sentence_to_index"][0])["The cat sat"] == "3"
@@ -63,7 +65,7 @@ def test_npz_has_the_same_keys(tmp_path):
 def test_index_of_no_sentences_is_json(tmp_path):
     path = tmp_path / "empty"
     write_vectors(path, iter([]), Layout(shape=ONE, dtype="float32"), ending=".npz", count=0)
-    assert zipfile.ZipFile(path).namelist() == ["sentence_to_index.npy"]
+    assert zipfile.ZipFile(path).namelist()[0] == "sentence_to_index.npy"
     with np.load(path) as file:
         assert json.loads(file["sentence_to_index"][0]) == {}
 
@@ -80,8 +82,8 @@ def read_arrow(path, ending):
 def test_tables_have_a_column_for_each_layer(tmp_path, ending, dtype):
     path, made = write(tmp_path, ending, ALL, dtype)
     table = read_arrow(path, ending)
-    assert table.column_names == ["index", "text", "tokens", "offsets", "layer_0", "layer_1", "layer_2"]
-    assert table["index"].to_pylist() == [0, 1, 2, 3]
+    assert table.column_names == ["line", "text", "tokens", "offsets", "layer_0", "layer_1", "layer_2"]
+    assert table["line"].to_pylist() == [1, 2, 3, 4]
     assert table["text"].to_pylist() == TEXTS
     assert table["tokens"].to_pylist() == [row.tokens for row in made]
     assert table["offsets"].to_pylist() == [[list(pair) for pair in row.offsets] for row in made]
@@ -96,8 +98,8 @@ def test_tables_of_one_vector_a_token_and_many_batches(tmp_path, ending, monkeyp
     monkeypatch.setattr("elmokit.vectors.arrow.BATCH_BYTES", 1)
     path, made = write(tmp_path, ending, ONE)
     table = read_arrow(path, ending)
-    assert table.column_names == ["index", "text", "tokens", "offsets", "vectors"]
-    assert table["index"].to_pylist() == [0, 1, 2, 3]
+    assert table.column_names == ["line", "text", "tokens", "offsets", "vectors"]
+    assert table["line"].to_pylist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(np.array(table["vectors"][2].as_py(), "float32"), made[2].vectors)
 
 

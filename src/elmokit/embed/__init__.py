@@ -1,14 +1,26 @@
 """The main job: text in, the vectors of its tokens out."""
 
-from elmokit.embed.embed_file import DType, EmbedReport, embed_file
-from elmokit.embed.embedder import Embedder, load
+from elmokit.embed.embed_estimate import EmbedEstimate, estimate_file
+from elmokit.embed.embed_file import EmbedReport, embed_file
+from elmokit.embed.embed_lines import embed_lines
+from elmokit.embed.embedder import Embedder, PreparedText, load
 from elmokit.embed.engine import Batch, InferenceBiLM
-from elmokit.embed.reader import Text, TextReader, batches_by_length, refuse_one_string, windows
-from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence
+from elmokit.embed.file_choice import DType
+from elmokit.embed.reader import (
+    Text,
+    TextReader,
+    batches_by_length,
+    refuse_one_string,
+    refuse_unless,
+    windows,
+)
+from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence, layer_index
+from elmokit.embed.sentence_vectors import Pooler, SentencePooling, fit_pooling, store_pooling
 from elmokit.embed.type_vectors import TypeVectors
 
 __all__ = [
-    "Batch", "DType", "EmbedReport", "Embedder", "Floats", "InferenceBiLM", "LayerChoice", "Pooling",
-    "Sentence", "Text", "TextReader", "TypeVectors", "batches_by_length", "embed_file", "load",
-    "refuse_one_string", "windows",
+    "Batch", "DType", "EmbedEstimate", "EmbedReport", "Embedder", "Floats", "InferenceBiLM", "LayerChoice",
+    "Pooler", "Pooling", "PreparedText", "Sentence", "SentencePooling", "Text", "TextReader", "TypeVectors",
+    "batches_by_length", "embed_file", "embed_lines", "estimate_file", "fit_pooling", "layer_index", "load",
+    "refuse_one_string", "refuse_unless", "store_pooling", "windows",
 ]  # fmt: skip

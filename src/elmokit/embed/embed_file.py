@@ -1,25 +1,28 @@
 """Embed a whole text file into a vector file."""
 
+import json
+import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from elmokit.base import Advance, check_option, group_until, ordered_map, text_progress
+from elmokit.base import Advance, group_until, locked, ordered_map, setting_changes, text_progress
 from elmokit.embed.embedder import Embedder
-from elmokit.embed.sentence import LayerChoice, Pooling, Sentence
+from elmokit.embed.file_choice import DType, FileChoice, model_settings, origin
+from elmokit.embed.reader import Text
+from elmokit.embed.sentence import LayerChoice
+from elmokit.embed.sentence_vectors import SentencePooling
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
-from elmokit.vectors import Layout, Row, Spool, check_ending
+from elmokit.vectors import Row, Spool, check_target, read_vectors
 
-DType = Literal["float32", "float16"]
-Choose: TypeAlias = Callable[[Sentence], npt.NDArray[np.float32]]
+logger = logging.getLogger(__name__)
 
 # Characters per token of a batch: a chunk of text makes about two batches, so that lengths can be sorted.
 _CHARACTERS_PER_TOKEN = 10
@@ -38,6 +41,7 @@ class EmbedReport:
         truncated_tokens: How many of these were too long for the model and were truncated.
         unknown_tokens: How many of these are not in the vocabulary of a model without characters.
         seconds: Duration of this run.
+        uses: How many uses of a word this run found; None if all tokens were wanted.
     """
 
     sentences: int
@@ -46,13 +50,15 @@ class EmbedReport:
     truncated_tokens: int
     unknown_tokens: int
     seconds: float
+    uses: int | None = None
 
     def __str__(self) -> str:
         before = f", {self.resumed_at:,} of them before" if self.resumed_at else ""
-        speed = self.tokens / max(self.seconds, 1e-9)
+        speed = f" ({self.tokens / max(self.seconds, 1e-9):,.0f} per second)"
+        done = f"{self.tokens:,} tokens" if self.uses is None else f"{self.uses:,} uses of the word"
         parts = [
             f"{self.sentences:,} sentences{before}",
-            f"{self.tokens:,} tokens in {self.seconds:.1f} s ({speed:,.0f} per second)",
+            f"{done} in {self.seconds:.1f} s{speed if self.uses is None else ''}",
         ]
         if self.truncated_tokens:
             parts.append(f"tokens too long for the model, truncated: {self.truncated_tokens:,}")
@@ -70,13 +76,16 @@ def embed_file(
     dtype: DType = "float32",
     tokens: bool = False,
     split: bool | str = False,
-    pooling: Pooling | None = None,
+    pooling: SentencePooling | None = None,
+    word: str | None = None,
+    match_case: bool = False,
     workers: int | None = None,
     resume: bool = False,
+    any_engine: bool = False,
     overwrite: bool = False,
     progress: bool = False,
 ) -> EmbedReport | None:
-    """Embed each line of a text file; line k becomes sentence k of the target, blank lines included.
+    """Embed each line of a text file; line k becomes row k of the target, blank lines included.
 
     Results are kept in a folder `TARGET.part` until all are there, so that an interrupted or killed run can
     be resumed. The folder takes as much disk space as the target. Memory is bounded. The target can be read
@@ -86,17 +95,24 @@ def embed_file(
         embedder: The model.
         source: A text file, plain or compressed; "-" is standard input; or a list of lines.
         target: The file to write. Its ending decides the format: .h5 or .hdf5 (as AllenNLP's), .npz,
-            .parquet, .arrow; or .npy for one vector per sentence.
-        layers: "all", the "top" layer, the "average" of all, or the model's "mix"; by default "all", and
-            "mix" for sentence vectors.
+            .parquet, .arrow, .csv, .tsv; or .npy, which holds vectors of sentences or uses only.
+        layers: "all", the "top" layer, the "average" of all, the model's "mix", the number of a layer (the
+            token layer is 0), or a list of numbers. By default "all", but "mix" for sentence vectors, for
+            the uses of a word, and for tables (.csv, .tsv).
         dtype: Type of the numbers in the target.
         tokens: Whether lines are tokens separated by blanks; they are not tokenised again.
         split: Whether to split running text into sentences, which then take the place of lines. A language
             code chooses the rules; True means the language of the model's tokenizer.
-        pooling: How a sentence vector is made of token vectors (.npy only); "mean" by default.
+        pooling: Write one vector for each sentence, and how it is made of those of its tokens: "mean", "max",
+            "ends", "sif" or "whitened" (see `Embedder.encode`). By default vectors are those of tokens; for
+            .npy what `encode` has by default.
+        word: Write the uses of this word only, a row for each. The word may consist of several tokens.
+        match_case: Whether `word` has to match in upper and lower case, too.
         workers: Number of processes with one thread each, which share the model's memory; the result does not
             depend on it. By default one process uses all threads.
         resume: Continue an interrupted run.
+        any_engine: Let `resume` continue what another engine (see `Embedder.engine`) has begun, whose vectors
+            differ by rounding.
         overwrite: Replace an existing target or interrupted run.
         progress: Show progress on standard error, if that is a terminal.
 
@@ -107,6 +123,7 @@ def embed_file(
         ConfigError: The ending names no format, or two settings contradict each other.
         DataError: The text cannot be read, the target exists or cannot be written, or the run to resume had
             other settings, another text or another model.
+        BusyError: Another process is writing the target.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how to continue.
 
     Example:
@@ -115,84 +132,90 @@ def embed_file(
     """
     target = Path(target)
     began = time.monotonic()
-    pooled = check_ending(target) == ".npy"
-    if pooling and not pooled:
-        raise ConfigError(f"pooling={pooling!r} makes sentence vectors, which only a .npy file holds")
-    layers, pooling = layers or ("mix" if pooled else "all"), pooling or "mean"
-    choose, layout = _choice(embedder, layers, dtype, pooling if pooled else None)
+    choice = FileChoice.of(
+        target, embedder, layers=layers, dtype=dtype, pooling=pooling, word=word, match_case=match_case
+    )
     if workers is not None and (workers < 1 or embedder.stateful or embedder.device.type != "cpu"):
         raise ConfigError(f"workers={workers}: at least 1 is needed, with a stateless model on the CPU")
+    if any_engine and not resume:
+        raise ConfigError("any_engine=True has no effect without resume=True")
     if resume and embedder.stateful:
         raise ConfigError("a stateful model depends on the sentences that resume=True skips; overwrite=True")
     language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
-    if resume and target.exists() and not Spool.folder_of(target).exists():
-        return None
-    settings = {"layers": layers, "pooling": pooling, "tokens": tokens, "split": language}
-    model = {"tokenizer": embedder.tokenizer_spec.to_dict(), "precision": embedder.precision}
+    settings = choice.settings() | {"tokens": tokens, "split": language} | model_settings(embedder)
+    if not (resume and any_engine):
+        settings["engine"] = embedder.engine
     inputs = read_texts(source, tokens=tokens, split=language)
-    spool = Spool(target, layout, settings | model, resume=resume, overwrite=overwrite)
-    resumed_at = spool.num_rows
-    try:
-        with spool, text_progress(source, shown=progress) as advance:
-            _skip_done(spool, inputs, advance)
-            _check_model(spool, embedder, choose)
-            counts = _embed(embedder, inputs, spool, choose, advance, workers)
-            spool.pack()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"interrupted; {spool.num_rows:,} sentences are kept in {spool.folder}: "
-            "run again with resume=True to continue"
-        ) from None
-    seconds = time.monotonic() - began
-    return EmbedReport(sentences=spool.num_rows, resumed_at=resumed_at, **counts, seconds=seconds)
-
-
-def _choice(
-    embedder: Embedder, layers: LayerChoice, dtype: DType, pooling: Pooling | None
-) -> tuple[Choose, Layout]:
-    """Return which array of a sentence goes into the file, and its layout; one vector if `pooling` is set."""
-    check_option("dtype", dtype, get_args(DType))
-    check_option("layers", layers, get_args(LayerChoice))
-
-    def choose(sentence: Sentence) -> npt.NDArray[np.float32]:
-        return sentence.select(layers)
-
-    if pooling is None:
-        shape = (embedder.num_layers, -1, embedder.dim) if layers == "all" else (-1, embedder.dim)
-        return choose, Layout(shape=shape, dtype=dtype)
-    if layers == "all":
-        raise ConfigError(
-            "layers='all' does not fit .npy, which holds one vector per sentence; choose top, average or "
-            "mix, or another format: .h5, .npz, .parquet or .arrow"
+    check_target(target)
+    with locked(target):
+        if Spool.is_finished(target) and resume:
+            _check_settings(target, settings)
+            return None
+        spool = Spool(
+            target,
+            choice.layout,
+            settings,
+            metadata=origin(embedder),
+            resume=resume,
+            overwrite=overwrite,
         )
-    return (
-        lambda sentence: replace(sentence, vectors=choose(sentence)).pool(pooling),
-        Layout(shape=(embedder.dim,), dtype=dtype),
-    )
+        resumed_at = spool.num_rows
+        try:
+            with spool, text_progress(source, shown=progress) as advance:
+                _skip_done(spool, inputs, advance)
+                _check_model(spool, embedder, choice)
+                counts = _embed(embedder, inputs, spool, choice, advance, workers)
+                spool.pack()
+        except KeyboardInterrupt:
+            kept = f"{spool.num_rows:,} sentences are kept in {spool.folder}: run again with resume=True"
+            raise KeyboardInterrupt(f"interrupted; {kept if spool.num_rows else spool.advice}") from None
+    uses = None if word is None else counts["tokens"]
+    if uses == 0 and not resumed_at:
+        logger.warning(
+            "the text has no word %r, so %s holds no vectors; only whole words count", word, target
+        )
+    seconds = time.monotonic() - began
+    return EmbedReport(sentences=spool.num_rows, resumed_at=resumed_at, **counts, seconds=seconds, uses=uses)
+
+
+def _check_settings(target: Path, settings: Mapping[str, Any]) -> None:
+    """Check that a finished file was written with these settings, as far as it says."""
+    with read_vectors(target) as file:
+        said = file.metadata
+    now = json.loads(json.dumps(settings))
+    common = (said.keys() & now.keys()) - {"engine"}  # engines differ by rounding only
+    if changes := setting_changes({key: said[key] for key in common}, {key: now[key] for key in common}):
+        raise DataError(
+            f"{target} is complete, but was written with other settings: {'; '.join(changes)}. Choose "
+            "another name, or replace it with overwrite=True"
+        )
 
 
 def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
     """Skip the inputs that are in the spool already, and check that they are the same text."""
-    for number, text in enumerate(spool.texts()):
+    for number, text in enumerate(spool.texts(), start=1):
         item = next(inputs, None)
         found = " ".join(item) if isinstance(item, list) else item
         if found != text:
             now = "the text ends before it" if found is None else f"it is now {found[:60]!r}"
             raise DataError(
-                f"{spool.folder} was started with another text: sentence {number} was {text[:60]!r}, {now}. "
+                f"{spool.folder} was started with another text: line {number} was {text[:60]!r}, {now}. "
                 "Pass the same text, or start again with overwrite=True"
             )
         advance(text, 0)
 
 
-def _check_model(spool: Spool, embedder: Embedder, choose: Choose) -> None:
+def _check_model(spool: Spool, embedder: Embedder, choice: FileChoice) -> None:
     """Embed the first sentence of the spool again and compare: other vectors mean another model."""
     row = next((row for row in spool.rows() if row.tokens), None)
     if row is None:
         return
-    sentence = next(iter(embedder.stream([row.tokens])))
-    before = row.vectors.astype(np.float32)
-    if np.linalg.norm(choose(sentence) - before) > _SAME_MODEL * np.linalg.norm(before):
+    texts: list[Text] = [row.tokens if choice.word is None else row.text]
+    if choice.word is None and embedder.words_spec is not None:
+        texts = [row.text]
+    sentence = next(iter(embedder.stream(texts)))
+    before, now = row.vectors.astype(np.float32), choice.row(sentence).vectors
+    if before.shape != now.shape or np.linalg.norm(now - before) > _SAME_MODEL * np.linalg.norm(before):
         raise DataError(
             f"{spool.folder} was started with another model: the vectors of {row.text[:60]!r} differ. "
             "Use the same model, or start again with overwrite=True"
@@ -203,16 +226,20 @@ def _embed(
     embedder: Embedder,
     inputs: Iterator[Input],
     spool: Spool,
-    choose: Choose,
+    choice: FileChoice,
     advance: Advance,
     workers: int | None,
 ) -> dict[str, int]:
     """Embed `inputs` into the spool and return the counts."""
 
     def embed_chunk(chunk: list[Input]) -> Iterator[tuple[Row, int, int]]:
-        for s in embedder.stream(chunk):
-            row = Row(text=s.text, tokens=s.tokens, offsets=s.offsets, vectors=choose(s))
-            yield row, len(s.truncated), len(s.unknown)
+        embedded = embedder.stream((item for item in chunk if choice.needs(item)), copy=False)
+        for item in chunk:
+            if not choice.needs(item):
+                yield choice.empty_row(item), 0, 0
+                continue
+            sentence = next(embedded)
+            yield choice.row(sentence), len(sentence.truncated), len(sentence.unknown)
 
     def num_characters(item: Input) -> int:
         return len(item) if isinstance(item, str) else sum(map(len, item))

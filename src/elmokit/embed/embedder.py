@@ -7,9 +7,10 @@ A sentence's vectors depend on the sentence alone, unless the embedder was made 
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -27,13 +28,14 @@ from elmokit.embed.reader import (
     refuse_unless,
     windows,
 )
-from elmokit.embed.sentence import Floats, Pooling, Sentence
+from elmokit.embed.sentence import Floats, LayerChoice, Sentence
+from elmokit.embed.sentence_vectors import Pooler, SentencePooling
 from elmokit.embed.type_vectors import TypeVectors
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model, save_model
-from elmokit.kernels import find_device, resolve, whole_pieces
-from elmokit.model import BiLM, CarriedState, ScalarMix
-from elmokit.text import Token, TokenizerSpec, make_tokenizer
+from elmokit.kernels import engine_name, find_device, resolve, side_by_side, whole_pieces
+from elmokit.model import BiLM, CarriedState, MixChoice, ScalarMix
+from elmokit.text import Run, TokenizerSpec, group_tokens, known_scripts, make_tokenizer
 
 
 def load(
@@ -44,6 +46,8 @@ def load(
     device: str = "cpu",
     stateful: bool = False,
     tokenizer: TokenizerSpec | str | None = None,
+    words: TokenizerSpec | str | None = None,
+    mix: MixChoice = "average",
     batch_tokens: int = 8192,
 ) -> "Embedder":
     """Open a model, whatever its format.
@@ -55,16 +59,26 @@ def load(
         device: "cpu", "cuda", … or "auto" for the fastest there is.
         stateful: Carry the LSTM's state from call to call, as the old systems do; see `Embedder`.
         tokenizer: Replaces the model's own: a spec, or "name" or "name:language".
+        words: Another tokenizer, such as "jieba", whose tokens are put together from those of the model: the
+            vectors of a word are the means of those of its tokens. For models that read characters; texts
+            that are given as lists of tokens stay as they are.
+        mix: How `vectors` are made from `layers`: their "average", the "top" one, a list with the weight of
+            each layer, or a `ScalarMix`. Its layer norm takes the statistics from the sentence alone.
         batch_tokens: About how many tokens go through the network at once.
     """
-    return Embedder(
+    embedder = Embedder(
         load_model(path, weights),
         precision=precision,
         device=device,
         stateful=stateful,
         tokenizer=tokenizer,
+        words=words,
+        mix=mix,
         batch_tokens=batch_tokens,
     )
+    found = Path(path)
+    embedder.path = str(found.resolve()) if found.exists() else str(path)
+    return embedder
 
 
 class Embedder:
@@ -77,9 +91,10 @@ class Embedder:
     Args:
         bundle: The model, from `elmokit.formats.load_model`. Its weights are laid out for fast products at
             the first call; later changes of them are not seen.
-        precision, device, stateful, tokenizer, batch_tokens: See `load`.
-        mix: How `vectors` are made from `layers`; their average if not given. A layer norm takes its
-            statistics from the sentence alone.
+        precision, device, stateful, tokenizer, words, mix, batch_tokens: See `load`.
+
+    Attributes:
+        path: What `load` opened; None for a model that was made in memory.
     """
 
     def __init__(
@@ -90,11 +105,13 @@ class Embedder:
         device: str = "cpu",
         stateful: bool = False,
         tokenizer: TokenizerSpec | str | None = None,
-        mix: ScalarMix | None = None,
+        words: TokenizerSpec | str | None = None,
+        mix: MixChoice = "average",
         batch_tokens: int = 8192,
     ) -> None:
         check_whole_number("batch_tokens", batch_tokens, least=1)
         self.bundle = bundle
+        self.path: str | None = None
         self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
         model = bundle.model
@@ -104,21 +121,35 @@ class Embedder:
         if isinstance(tokenizer, str):
             tokenizer = TokenizerSpec.parse(tokenizer)
         self.tokenizer_spec = tokenizer or bundle.tokenizer
-        self.mix = (mix or ScalarMix.average(self.model.num_outputs)).to(self.device).eval()
-        mixed, layers = len(self.mix.coefficients()), self.model.num_outputs
-        if mixed != layers:
-            raise ConfigError(f"the mix has {mixed} layers, the model {layers}; make them equal")
+        self.words_spec = TokenizerSpec.parse(words) if isinstance(words, str) else words
+        self._find_words = None if self.words_spec is None else make_tokenizer(self.words_spec)
+        self.mix = ScalarMix.of(mix, self.model.num_outputs).to(self.device).eval()
         if stateful and self.model.config.joined_directions:
             raise ConfigError("this model starts every sentence from zero; leave out stateful=True")
         self.stateful = stateful
         self.batch_tokens = batch_tokens
-        self._reader = TextReader(
+        self._recorded = tokenizer is not None or bundle.tokenizer != UNRECORDED
+        self._reader = self._make_reader()
+        self._carried = CarriedState()
+
+    def _make_reader(self) -> TextReader:
+        vocabulary = self.bundle.vocabulary
+        return TextReader(
             make_tokenizer(self.tokenizer_spec),
             self.model.config,
-            recorded=tokenizer is not None or bundle.tokenizer != UNRECORDED,
-            vocabulary=bundle.vocabulary,
+            recorded=self._recorded,
+            vocabulary=vocabulary,
+            known=known_scripts(vocabulary.tokens) if vocabulary else frozenset(),
         )
-        self._carried = CarriedState()
+
+    def twin(self) -> "Embedder":
+        """Return an embedder for another thread; both share the weights and the table of known words."""
+        assert (
+            self._type_vectors is not None
+        )  # made now, with the engine, or each embedder would make its own
+        other = copy(self)
+        other._reader, other._carried = self._make_reader(), CarriedState()
+        return other
 
     @cached_property
     def _engine(self) -> InferenceBiLM:
@@ -127,6 +158,11 @@ class Embedder:
     @cached_property
     def _type_vectors(self) -> TypeVectors:
         return TypeVectors(self._engine, self.bundle.vocabulary, self.device, self.bundle.lexicon)
+
+    @property
+    def engine(self) -> str:
+        """Return what computes the LSTM: an instruction set of the native kernel, or "torch"."""
+        return engine_name(self.precision, self.device.type)
 
     @property
     def num_layers(self) -> int:
@@ -161,52 +197,114 @@ class Embedder:
             A Sentence for a string, else a list of them in the order given.
         """
         if isinstance(texts, str):
-            return self._embed_call([self._prepare(texts)])[0]
+            return self.embed_prepared([self.prepare(texts)])[0]
         refuse_unless(texts, Iterable, "a text or a list of texts")
         if self.stateful:  # one call is one batch, whose rows carry the state
-            return self._embed_call([self._prepare(text) for text in texts])
+            return self.embed_prepared([self.prepare(text) for text in texts])
         if isinstance(texts, list | tuple):
             _warn_of_one_sentence(texts, self._reader)
         return list(self.stream(texts))
 
-    def stream(self, texts: Iterable[Text]) -> Iterator[Sentence]:
-        """Embed any number of texts in order, holding only a few batches in memory at a time."""
+    def stream(
+        self, texts: Iterable[Text], *, latency: float | None = None, copy: bool = True
+    ) -> Iterator[Sentence]:
+        """Embed any number of texts in order, holding only a few batches in memory at a time.
+
+        Args:
+            texts: Any iterable of texts; see `embed`.
+            latency: How many seconds a text may wait for others to share its batch. With 0, texts share one
+                only if they are there already: for texts that arrive one by one, from a pipe or a queue. They
+                are then taken by a thread of their own. By default a text waits until a batch is full.
+            copy: With False the arrays of a sentence are views of those of its batch. That is faster, but a
+                sentence that you keep keeps its whole batch in memory.
+        """
+        if self.stateful:
+            refuse_one_string(texts)
+            for text in texts:
+                yield from self.embed_prepared([self.prepare(text)], copy=copy)
+            return
+        for window in windows(texts, self.prepare, len, self.batch_tokens, latency=latency):
+            yield from self.embed_prepared(window, copy=copy)
+
+    def encode(
+        self,
+        texts: str | Iterable[Text],
+        *,
+        pooling: SentencePooling | None = None,
+        layers: LayerChoice | None = None,
+    ) -> Floats:
+        """Return the vector of one text, (D,), or those of many, (n, D); zeros for an empty text.
+
+        Args:
+            texts: One text, or many; see `embed`.
+            pooling: "mean" or "max" over the tokens, "ends" (see `Sentence.pool`), or one that was fitted:
+                "sif", the mean weighted by the rarity of words without the common direction, and "whitened",
+                whose numbers are independent of each other, of length 1. By default "whitened" if the model
+                has it (the bundled ones do, `fit_pooling` fits it for others), else "mean".
+            layers: For "mean", "max" and "ends": which vectors of the tokens, by default the mix; see
+                `Sentence.select`. Several layers give a vector each.
+        """
+        pool = Pooler.of(self, pooling, layers)
+        if isinstance(texts, str):
+            return pool(self.embed(texts))
+        rows = [pool(sentence) for sentence in self.stream(texts, copy=False)]
+        return np.stack(rows) if rows else np.zeros((0, *pool.shape), np.float32)
+
+    def similarity(self, texts: Iterable[Text], others: Iterable[Text]) -> Floats:
+        """Return the cosine of each text with each of the others, (n, m), by the vectors of `encode`."""
         refuse_one_string(texts)
-        prepared = map(self._prepare, texts)
-        one_by_one = ([one] for one in prepared)
-        for window in one_by_one if self.stateful else windows(prepared, len, self.batch_tokens):
-            yield from self._embed_call(window)
+        refuse_one_string(others)
+        a, b = (_unit(self.encode(one)) for one in (texts, others))
+        cosines: Floats = a @ b.T
+        return cosines
 
-    def encode(self, texts: Iterable[Text], *, pooling: Pooling = "mean") -> Floats:
-        """Return one vector per text, (n, 2P); see `Sentence.pool`."""
-        rows = [sentence.pool(pooling) for sentence in self.stream(texts)]
-        return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
-
-    def _prepare(self, text: Text) -> "_Prepared":
+    def prepare(self, text: Text) -> "PreparedText":
+        """Tokenise a text; `embed_prepared` takes the result."""
         tokens = self._reader(text)
-        return _Prepared(text if isinstance(text, str) else " ".join(text), tokens)
+        # Python's garbage collector would go through tokens that live as long as their batch again and again.
+        words, offsets = [token.text for token in tokens], [(token.start, token.end) for token in tokens]
+        return PreparedText(
+            text if isinstance(text, str) else " ".join(text),
+            words,
+            offsets,
+            self._reader.truncated(words),
+            self._reader.unknown(words),
+            self._runs(text, offsets),
+        )
 
-    def _embed_call(self, window: list["_Prepared"]) -> list[Sentence]:
+    def _runs(self, text: Text, offsets: list[Run]) -> list[Run] | None:
+        """Return which tokens make each word, if there is a tokenizer of words; lists of tokens stay."""
+        if self._find_words is None or not isinstance(text, str):
+            return None
+        return group_tokens(offsets, self._find_words(text))
+
+    def embed_prepared(self, window: list["PreparedText"], *, copy: bool = True) -> list[Sentence]:
+        """Embed texts that `prepare` returned, all at once; for `copy` see `stream`."""
         # The precision is the embedder's own, whatever surrounds the call.
         with torch.autocast(self.device.type, enabled=False):
-            return self._embed_window(window)
+            return self._embed_window(window, copy)
 
     @torch.inference_mode()
     @whole_pieces()
-    def _embed_window(self, window: list["_Prepared"]) -> list[Sentence]:
+    def _embed_window(self, window: list["PreparedText"], copy: bool) -> list[Sentence]:
         """Embed sentences in batches of similar length and return them in order."""
         rows_of = list(batches_by_length([len(one) for one in window], self.batch_tokens))
         groups = [[window[row] for row in rows] for rows in rows_of]
-        results: dict[int, Sentence] = {}
-        done = self._engine(list(self._batches(groups, rows_of)))
-        for rows, group, (layers, end) in zip(rows_of, groups, done, strict=True):
-            if self.stateful:
+        done = self._engine(list(self._batches(groups, rows_of)), ends=self.stateful)
+        if self.stateful:
+            for rows, (_, end) in zip(rows_of, done, strict=True):
                 self._carried.put(torch.tensor(rows), end)
+
+        def assemble(batch: tuple[list["PreparedText"], tuple[Tensor, Any]]) -> list[Sentence]:
+            group, (layers, _) = batch
             vectors = self._mix(layers, [len(one) for one in group])  # (S, 2P)
-            results.update(zip(rows, self._split(group, layers.cpu().numpy(), vectors), strict=True))
+            return list(_split(group, layers.cpu().numpy(), vectors, copy=copy))
+
+        parts = side_by_side(assemble, list(zip(groups, done, strict=True)), self.device)
+        results = dict(zip(chain.from_iterable(rows_of), chain.from_iterable(parts), strict=True))
         return [results[row] for row in range(len(window))]
 
-    def _batches(self, groups: list[list["_Prepared"]], rows_of: list[list[int]]) -> Iterator[Batch]:
+    def _batches(self, groups: list[list["PreparedText"]], rows_of: list[list[int]]) -> Iterator[Batch]:
         begin, end = self.bundle.boundaries
         tokens = [token for group in groups for one in group for token in (begin, *one.words, end)]
         sizes = [sum(map(len, group)) for group in groups]
@@ -214,24 +312,6 @@ class Embedder:
         for group, rows, x in zip(groups, rows_of, parts, strict=True):
             state = self._carried.rows(self.model, torch.tensor(rows)) if self.stateful else None
             yield Batch(x, torch.tensor([len(one) for one in group]), state)
-
-    def _split(self, group: list["_Prepared"], layers: Floats, vectors: Floats) -> Iterator[Sentence]:
-        """Split a batch, (L+1, S, 2P) and (S, 2P), into its sentences."""
-        start = 0
-        for one in group:
-            end = start + len(one) - 1
-            yield Sentence(
-                text=one.text,
-                tokens=one.words,
-                offsets=[(token.start, token.end) for token in one.tokens],
-                # Copies: a view of one sentence would keep its whole batch in memory.
-                layers=np.ascontiguousarray(layers[:, start + 1 : end]),
-                vectors=np.ascontiguousarray(vectors[start + 1 : end]),
-                boundaries=np.ascontiguousarray(layers[:, [start, end]]),
-                truncated=self._reader.truncated(one.words),
-                unknown=self._reader.unknown(one.words),
-            )
-            start = end + 1
 
     def _mix(self, layers: Tensor, lengths: list[int]) -> Floats:
         """Mix the layers of a batch, (L+1, S, 2P) → (S, 2P); a layer norm sentence by sentence."""
@@ -248,18 +328,42 @@ class Embedder:
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """A text and its tokens; its length counts the boundary tokens too."""
+class PreparedText:
+    """What is known of a sentence before it is embedded; its length counts the boundary tokens too."""
 
     text: str
-    tokens: list[Token]
+    words: list[str]
+    offsets: list[tuple[int, int]]
+    truncated: list[int]
+    unknown: list[int]
+    runs: list[Run] | None
 
     def __len__(self) -> int:
-        return len(self.tokens) + 2
+        return len(self.words) + 2
 
-    @property
-    def words(self) -> list[str]:
-        return [token.text for token in self.tokens]
+
+def _split(group: list[PreparedText], layers: Floats, vectors: Floats, *, copy: bool) -> Iterator[Sentence]:
+    """Split a batch, (L+1, S, 2P) and (S, 2P), into its sentences, as copies or as views."""
+    start = 0
+    for one in group:
+        end = start + len(one) - 1
+        own_layers, own_vectors = layers[:, start + 1 : end], vectors[start + 1 : end]
+        sentence = Sentence(
+            text=one.text,
+            tokens=one.words,
+            offsets=one.offsets,
+            layers=own_layers.copy() if copy else own_layers,
+            vectors=own_vectors.copy() if copy else own_vectors,
+            boundaries=layers[:, [start, end]],
+            truncated=one.truncated,
+            unknown=one.unknown,
+        )
+        yield sentence if one.runs is None else sentence.merged(one.runs)
+        start = end + 1
+
+
+def _unit(vectors: Floats) -> Floats:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 def _warn_of_one_sentence(texts: Sequence[Any], reader: TextReader) -> None:

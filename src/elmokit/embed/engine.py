@@ -16,19 +16,16 @@ from torch import Tensor
 
 from elmokit.kernels import (
     ROWS_TOGETHER,
-    InferenceLSTM,
     Packing,
     Precision,
     bidirectional_lstm,
+    make_inference_lstm,
     num_threads,
     side_by_side,
 )
 from elmokit.model import BiLM, BiLMConfig, JoinedLSTM, LayerState, State
 
 _TYPES_AT_ONCE = 256
-# Multiplications below which a second thread costs more (by taking turns with Python's lock) than it brings:
-# about a sentence of 25 words for the small shape.
-_WORTH_A_THREAD = 250_000_000
 
 
 class Batch(NamedTuple):
@@ -53,7 +50,7 @@ class InferenceBiLM:
         self._encoder = model.encoder.frozen(precision)
         self._work_per_token = 2 * config.num_layers * 9 * config.cell_dim * config.projection_dim
         weights = [[layer.weights(direction) for direction in range(2)] for layer in model.lstm_layers]
-        self._lstm = InferenceLSTM(weights, config, precision)
+        self._lstm = make_inference_lstm(weights, config, precision)
         self._joined = next((layer for layer in model.layers if isinstance(layer, JoinedLSTM)), None)
 
     def encode(self, *inputs: Tensor) -> Tensor:
@@ -62,27 +59,34 @@ class InferenceBiLM:
         parts = list(zip(*(torch.split(tensor, size) for tensor in inputs), strict=True))
         return torch.cat(side_by_side(lambda part: self._encoder(*part), parts, inputs[0].device))
 
-    def __call__(self, batches: Sequence[Batch]) -> list[tuple[Tensor, list[LayerState]]]:
-        """Return for each batch what `BiLM.forward` does: (L + 1, S, 2P), and the states at the end."""
+    def __call__(
+        self, batches: Sequence[Batch], *, ends: bool = True
+    ) -> list[tuple[Tensor, list[LayerState]]]:
+        """Return for each batch what `BiLM.forward` does: (L + 1, S, 2P), and the states at the end.
+
+        Args:
+            batches: What to run.
+            ends: Whether the states are wanted; otherwise there are none.
+        """
         if not batches:
             return []
         tokens, device = sum(len(batch.x) for batch in batches), batches[0].x.device
         if self._joined is not None:
             return [(layers, []) for layers in side_by_side(self._run_joined, batches, device)]
         packed = [_PackedBatch(batch, self.config) for batch in batches]
-        if tokens * self._work_per_token < _WORTH_A_THREAD or device.type != "cpu":
+        if tokens * self._work_per_token < self._lstm.worth_a_thread or device.type != "cpu":
             for one in packed:
                 self._run((one, slice(0, 2)))
         else:
             side_by_side(self._run, [(one, slice(d, d + 1)) for one in packed for d in range(2)], device)
-        return [(one.layers, one.ends()) for one in packed]
+        return [(one.layers, one.ends() if ends else []) for one in packed]
 
     @torch.inference_mode()
     def _run(self, piece: "tuple[_PackedBatch, slice]") -> None:
         """Run all layers of one batch, in one direction or in both."""
         batch, directions = piece
-        x, start = batch.x[batch.index[directions]], batch.start_of(directions)
-        batch.put(directions, *self._lstm(x, directions, batch.packing, start))
+        start = batch.start_of(directions)
+        batch.put(directions, *self._lstm(batch.x, directions, batch.packing, start, batch.outputs))
 
     def _run_joined(self, batch: Batch) -> Tensor:
         """Return both layers (2, S, 2P) of a model whose directions are joined."""
@@ -99,11 +103,10 @@ class _PackedBatch:
         self.x, lengths, state = batch
         device, num_layers, dim = self.x.device, config.num_layers, config.projection_dim
         self.packing = Packing.of(lengths)
-        self.index = self.packing.index.to(device)  # (2, S)
-        self._inverse = self.packing.inverse.to(device)  # (2, S)
         self.layers = self.x.new_empty(num_layers + 1, len(self.x), 2 * dim)  # (L + 1, S, 2P)
-        self._halves = self.layers.view(num_layers + 1, len(self.x), 2, dim)
-        self._halves[0] = self.x[:, None]
+        halves = self.layers.view(num_layers + 1, len(self.x), 2, dim)
+        halves[0] = self.x[:, None]
+        self.outputs = halves[1:]  # (L, S, 2, P)
         self._hidden = self.x.new_empty(num_layers, 2, len(lengths), dim)  # (L, 2, B, P)
         self._cell = self.x.new_empty(num_layers, 2, len(lengths), config.cell_dim)  # (L, 2, B, N)
         self._start: tuple[Tensor, Tensor] | None = None  # (L, 2, B, P), (L, 2, B, N), longest sentence first
@@ -115,10 +118,8 @@ class _PackedBatch:
         """Return the state that these directions start from; None for zero."""
         return None if self._start is None else (self._start[0][:, directions], self._start[1][:, directions])
 
-    def put(self, directions: slice, outputs: Tensor, hidden: Tensor, cell: Tensor) -> None:
-        """Keep what `InferenceLSTM` returned for these directions."""
-        for number, direction in enumerate(range(2)[directions]):
-            self._halves[1:, :, direction] = outputs[:, number, self._inverse[direction]]
+    def put(self, directions: slice, hidden: Tensor, cell: Tensor) -> None:
+        """Keep the states at the end of these directions."""
         self._hidden[:, directions] = hidden
         self._cell[:, directions] = cell
 

@@ -3,6 +3,7 @@
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,24 +41,29 @@ class TypeVectors:
     def __call__(self, tokens: list[str]) -> Tensor:
         """Return the vectors (S, P) of tokens."""
         with self._lock:
-            return encode_distinct(tokens, self._look_up)
+            rows = list(map(self._rows.get, tokens))
+            if None in rows:
+                types = list(dict.fromkeys(tokens))
+                if len(types) > _CACHED_TYPES:
+                    return encode_distinct(tokens, self._encode)
+                self._add(types)
+                rows = list(map(self._rows.get, tokens))
+            if self._table is None:  # there are no tokens
+                return torch.empty(0, self._dim, device=self._device)
+            index = torch.from_numpy(np.array(rows, np.int64))  # (S,)
+            return self._table.index_select(0, index.to(self._device))
 
-    def _look_up(self, types: list[str]) -> Tensor:
-        """Return the vectors (U, P) of distinct tokens, computing those that are not in the table."""
+    def _add(self, types: list[str]) -> None:
+        """Put the types that are missing into the table; if there is no room, empty it first."""
         if self._table is None:  # memory is taken only as rows are written
             self._table = torch.empty(_CACHED_TYPES, self._dim, device=self._device)
         missing = [token for token in types if token not in self._rows]
-        if len(self._rows) + len(missing) > _CACHED_TYPES:  # full: start again with what is in use now
+        if len(self._rows) + len(missing) > _CACHED_TYPES:
             self._rows.clear()
             missing = types
-        if len(missing) > _CACHED_TYPES:
-            return self._encode(missing)
-        if missing:
-            first = len(self._rows)
-            self._table[first : first + len(missing)] = self._encode(missing)
-            self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
-        rows = torch.tensor([self._rows[token] for token in types], dtype=torch.long)  # (U,)
-        return self._table[rows.to(self._device)]
+        first = len(self._rows)
+        self._table[first : first + len(missing)] = self._encode(missing)
+        self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
 
     def _encode(self, types: list[str]) -> Tensor:
         """Run the encoder: (U, P)."""

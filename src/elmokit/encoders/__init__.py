@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from elmokit.encoders.base import Encoder, LayeredModule, Sentences, TunableEncoder, fingerprint_of
+from elmokit.encoders.base import (
+    Encoder,
+    LayeredModule,
+    Sentences,
+    TunableEncoder,
+    fingerprint_of,
+    weight_bytes,
+)
 from elmokit.encoders.cache import CachedEncoder
 from elmokit.encoders.elmo import ElmoEncoder
 from elmokit.encoders.static import StaticEncoder
@@ -12,6 +19,7 @@ from elmokit.errors import ConfigError
 __all__ = [
     "CachedEncoder", "CharacterEncoder", "ElmoEncoder", "Encoder", "LayeredModule", "Sentences",
     "StaticEncoder", "TunableEncoder", "WordEncoder", "fingerprint_of", "open_encoder", "open_encoders",
+    "weight_bytes",
 ]  # fmt: skip
 
 _STATIC = ("glove", "word2vec", "fasttext")

@@ -42,7 +42,7 @@ class StaticEncoder:
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the words and their vectors."""
-        words = "\n".join(self._rows).encode()
+        words = "\n".join(self._rows).encode("utf-8", "surrogatepass")
         return fingerprint_of([words, self._table[:-1].numpy().tobytes()])
 
     def save(self, folder: Path) -> str:

@@ -5,22 +5,22 @@ binary    words dimension \n  then for each word: its bytes, a blank, float32 nu
 own       the numbers as .npy, the words as a list in a .json beside it, because words may contain blanks
 """
 
-import gzip
-import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.base import draft_file, write_json
+from elmokit.base import draft_file, map_array, open_plain, parse_count, parse_json, shown, write_json
 from elmokit.errors import DataError
 from elmokit.text import read_lines
 
+_MOST_DIMENSIONS = 100_000
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 
 
@@ -56,76 +56,101 @@ def write_word_vectors(vectors: WordVectors, path: Path) -> None:
 
 def _read_own(path: Path) -> WordVectors:
     try:
-        words = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        table = np.load(path)
+        table = np.array(map_array(path))
+        words = parse_json(path.with_suffix(".json").read_bytes(), values=len(table) if table.ndim else 0)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} and its .json cannot be read ({error}); copy or make them again") from error
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise DataError(f"{path}: its .json is not a list of words; copy or make it again")
+    if table.dtype != np.float32 or table.ndim != 2 or not table.shape[1]:
+        raise DataError(
+            f"{path}: expected float32 [words, dimension], found {table.dtype} {list(table.shape)}; copy or "
+            "make it again"
+        )
     if len(words) != len(table):
         raise DataError(f"{path}: has {len(table)} vectors for {len(words)} words; copy or make it again")
     return WordVectors({word: row for row, word in enumerate(words)}, table)
 
 
 def _read_text(path: str | Path) -> WordVectors:
-    lines = read_lines(path)
-    first = next(lines, "")
-    fields = first.split()
-    has_header = len(fields) == 2 and all(field.isdigit() for field in fields)
-    dim = int(fields[1]) if has_header else len(fields) - 1
-    if dim < 1:
-        raise DataError(f"{path}, line 1: expected a word and its numbers, found {first!r:.60}")
-    rows: dict[str, int] = {}
-    vectors = []
-    numbered = enumerate(lines if has_header else chain([first], lines), start=2 if has_header else 1)
+    with closing(read_lines(path, whole=True)) as lines:  # also after an error
+        first = next(lines, "")
+        fields = [parse_count(field) for field in first.split()]
+        count, dim = fields if len(fields) == 2 and None not in fields else (None, len(fields) - 1)
+        if not dim or dim < 1:
+            raise DataError(f"{path}, line 1: expected a word and its numbers, found {shown(first)}")
+        rest = chain([first], lines) if count is None else lines
+        numbered = enumerate(rest, start=1 if count is None else 2)
+        return _collect(_text_entries(numbered, dim, path), path, count, dim)
+
+
+def _text_entries(
+    numbered: Iterable[tuple[int, str]], dim: int, path: str | Path
+) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
     for number, line in numbered:
         word, *numbers = line.rstrip().rsplit(" ", dim)  # from the right: some words contain blanks
-        if word not in rows:
-            vectors.append(_vector(numbers, dim, f"{path}, line {number}", line))
-            rows[word] = len(rows)
-    return WordVectors(rows, np.stack(vectors) if vectors else np.zeros((0, dim), np.float32))
-
-
-def _vector(numbers: list[str], dim: int, where: str, line: str) -> npt.NDArray[np.float32]:
-    try:
-        vector = np.array(numbers, np.float32)
-    except ValueError:
-        vector = np.zeros(0, np.float32)
-    if len(vector) != dim:
-        raise DataError(
-            f"{where}: expected a word and {dim} numbers, found {line!r:.60}; repair the line or remove it"
-        )
-    return vector
+        try:
+            with np.errstate(over="ignore"):  # infinity is refused at the end
+                vector = np.array(numbers, np.float32)
+        except ValueError:
+            vector = np.zeros(0, np.float32)
+        if len(vector) != dim:
+            raise DataError(
+                f"{path}, line {number}: expected a word and {dim} numbers, found {shown(line)}; repair the "
+                "line or remove it"
+            )
+        yield word, vector
 
 
 def _read_binary(path: Path) -> WordVectors:
     if not path.is_file():
         raise DataError(f"{path} does not exist, expected a file of vectors; check the path")
-    with path.open("rb") as raw:
-        file: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if path.suffix == ".gz" else raw
+    with open_plain(path, whole=True) as file:
         header = file.readline(100)
         if header.startswith(_FASTTEXT_MAGIC):
             raise DataError(f"{path} is a fastText model, expected vectors; take its .vec file")
-        try:
-            count, dim = map(int, header.split())
-        except ValueError as error:
+        fields = [parse_count(field) for field in header.split()]
+        if len(fields) != 2 or not fields[0] or not fields[1] or fields[1] > _MOST_DIMENSIONS:
             raise DataError(
                 f"{path}: expected word2vec's binary form, whose first line is two numbers, found "
-                f"{header!r:.40}"
-            ) from error
-        rows: dict[str, int] = {}
-        table = np.empty((count, dim), np.float32)
-        for word, vector in islice(_binary_entries(file, dim, path), count):
-            if word not in rows:
-                table[len(rows)] = vector
-                rows[word] = len(rows)
-    return WordVectors(rows, table[: len(rows)])
+                f"{shown(header, 40)}"
+            )
+        count, dim = fields[0], fields[1]
+        return _collect(_binary_entries(file, count, dim, path), path, count, dim)
 
 
-def _binary_entries(file: IO[bytes], dim: int, path: Path) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
-    while True:
+def _binary_entries(
+    file: IO[bytes], count: int, dim: int, path: Path
+) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
+    for _ in range(count):
         letters = bytearray()
         while (letter := file.read(1)) not in (b" ", b""):
             letters += letter
         numbers = file.read(4 * dim)
         if len(numbers) < 4 * dim:
-            raise DataError(f"{path} is truncated at {bytes(letters)!r:.40}; copy or make the file again")
+            raise DataError(
+                f"{path} is truncated at {shown(bytes(letters), 40)}; copy or make the file again"
+            )
         yield letters.lstrip(b"\n").decode(errors="replace"), np.frombuffer(numbers, "<f4")
+
+
+def _collect(
+    entries: Iterable[tuple[str, npt.NDArray[np.float32]]], path: str | Path, count: int | None, dim: int
+) -> WordVectors:
+    """Put the entries into a table that grows with them: a header may promise any number of words."""
+    rows: dict[str, int] = {}
+    numbers = bytearray()
+    found = 0
+    for word, vector in entries:
+        found += 1
+        if word not in rows:
+            numbers += vector.tobytes()
+            rows[word] = len(rows)
+    if count is not None and count not in (found, len(rows)):
+        raise DataError(
+            f"{path}: its first line promises {count:,} words, it has {found:,}; copy or make the file again"
+        )
+    table = np.frombuffer(numbers, np.float32).reshape(len(rows), dim)
+    if not np.isfinite(table).all():
+        raise DataError(f"{path}: has NaN or infinite numbers; copy or make the file again")
+    return WordVectors(rows, table)

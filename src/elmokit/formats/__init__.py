@@ -2,13 +2,15 @@
 
 from elmokit.formats.allennlp_layout import allennlp_entries
 from elmokit.formats.archives import unpacked
-from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_weights, read_dataset, read_weights
+from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_vectors, holds_weights, read_dataset, read_weights
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
-from elmokit.formats.layout import Entry
+from elmokit.formats.layout import Entry, check_dtypes, check_shapes
 from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
 from elmokit.formats.native import file_sha256, looks_native
 from elmokit.formats.options import looks_like_options
+from elmokit.formats.pickled import load_pickled
+from elmokit.formats.pooling_file import write_pooling
 from elmokit.formats.save import save_model
 from elmokit.formats.tf_checkpoint import is_checkpoint, latest_checkpoint
 
@@ -19,15 +21,19 @@ __all__ = [
     "SoftmaxFile",
     "allennlp_entries",
     "bundled_names",
+    "check_dtypes",
+    "check_shapes",
     "dataset_shapes",
     "describe_file",
     "file_kind",
     "file_sha256",
     "find_model",
+    "holds_vectors",
     "holds_weights",
     "is_checkpoint",
     "latest_checkpoint",
     "load_model",
+    "load_pickled",
     "looks_like_options",
     "looks_native",
     "model_home",
@@ -37,4 +43,5 @@ __all__ = [
     "save_model",
     "try_json",
     "unpacked",
+    "write_pooling",
 ]

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from elmokit.base import temporary_folder
+from elmokit.base import MAX_RATIO, SLACK, is_compressed, temporary_folder
 from elmokit.errors import ModelFileError
 
-_MAX_RATIO = 50  # weights hardly compress, text about fourfold
-_SLACK = 1024 * 1024  # very small files may compress better than that
 _MAX_FILES = 1000
+_HEAD = 16
 
 # What zipfile and its decompressors raise for a damaged archive.
 _DAMAGE = (
@@ -56,7 +55,7 @@ def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
         if info.flag_bits & 1:
             raise ModelFileError(f"{path}: {info.filename!r} in it is encrypted; unpack it yourself first")
     total, size = sum(info.file_size for info in members), path.stat().st_size
-    if total > _MAX_RATIO * size + _SLACK or len(members) > _MAX_FILES:
+    if total > MAX_RATIO * size + SLACK or len(members) > _MAX_FILES:
         raise ModelFileError(
             f"{path}: refused: {size:,} bytes would unpack to {total:,} in {len(members)} files, "
             "which no model does; if you trust it, unpack it yourself and load the folder"
@@ -69,6 +68,12 @@ def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder
         target.parent.mkdir(parents=True, exist_ok=True)
         # zipfile stops at the declared size and checks the checksum: a wrong header raises BadZipFile.
         with archive.open(info) as source, target.open("wb") as sink:
+            head = source.read(_HEAD)
+            if is_compressed(head):  # whatever its name
+                raise ModelFileError(
+                    f"{path}: refused: {info.filename!r} in it is compressed once more; unpack both yourself"
+                )
+            sink.write(head)
             shutil.copyfileobj(source, sink, 1 << 20)
     except (OSError, NotImplementedError) as error:  # no space, or an unsupported compression
         raise ModelFileError(

@@ -4,10 +4,10 @@ Nothing is read before every name, shape and stored size has been checked agains
 false sizes cannot allocate memory.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elmokit.base import check_hdf5, open_hdf5, read_hdf5
 from elmokit.errors import ModelFileError
 from elmokit.formats.bilm_layout import Names, entries, find_names, table_for
 from elmokit.formats.bundle import SoftmaxFile
 from elmokit.formats.inspect import describe_file
-from elmokit.formats.layout import Entry, check_softmax, make_model
+from elmokit.formats.layout import check_softmax, make_model
 from elmokit.model import BiLM, Softmax
 
 _MAX_DATASETS = 10_000
-_OVERHEAD = 1024 * 1024  # more than names, groups and headers take
-_MAX_COMPRESSION = 20  # trained weights hardly compress
+_MAX_DEPTH = 10  # groups inside groups; a model has five
 
 _CELL = ("W_0", "B", "W_P_0")
 _MANY_CELLS = Names("", "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell", *_CELL)
@@ -53,16 +53,34 @@ def dataset_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
     Only the first ten thousand are listed: a file with more holds the results of a model.
     """
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def note(name: str, item: object) -> bool | None:
-        if isinstance(item, h5py.Dataset):
-            shapes[name] = tuple(item.shape or ())
-        return True if len(shapes) > _MAX_DATASETS else None  # anything but None ends the visit
-
     with _open(path) as file:
-        file.visititems(note)
-    return shapes
+        return dict(islice(_datasets(file, "", set()), _MAX_DATASETS))
+
+
+def _datasets(group: Any, prefix: str, known: set[int]) -> Iterator[tuple[str, tuple[int, ...]]]:  # noqa: ANN401
+    """Yield name and shape of the datasets in a group and the groups inside it.
+
+    A group with several names is looked into once: with two names for each of thirty groups, one within the
+    other, there would be 2³⁰ paths. Its other names are listed as if they were datasets, which fit no model.
+    """
+    if prefix.count("/") > _MAX_DEPTH:
+        return
+    known.add(h5py.h5o.get_info(group.id).addr)
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            continue
+        item = group[name]
+        if isinstance(item, h5py.Dataset):
+            yield prefix + name, tuple(item.shape or ())
+        elif h5py.h5o.get_info(item.id).addr in known:
+            yield prefix + name, ()
+        elif isinstance(item, h5py.Group):
+            yield from _datasets(item, f"{prefix}{name}/", known)
+
+
+def holds_vectors(shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Return whether datasets are the vectors of sentences, as `embed` and AllenNLP write them."""
+    return "sentence_to_index" in shapes or (bool(shapes) and all(name.isdecimal() for name in shapes))
 
 
 def holds_weights(shapes: dict[str, tuple[int, ...]]) -> bool:
@@ -86,23 +104,19 @@ def read_weights(path: Path, options: dict[str, Any]) -> BiLM:
     with _open(path) as file:
         for entry in table:
             _check_stored(path, file[entry.name])
-        return make_model(config, table, lambda entry: _read(file, entry))
+        return make_model(config, table, lambda entry: _read(path, file[entry.name]), [path])
 
 
 def _check_stored(path: Path, dataset: Any) -> None:  # noqa: ANN401 (h5py has no types)
-    stored = dataset.id.get_storage_size()
-    least = dataset.nbytes if dataset.chunks is None else dataset.nbytes // _MAX_COMPRESSION - 4096
-    if dataset.dtype.kind != "f" or dataset.external or stored < least:
-        raise ModelFileError(
-            f"{path}: {dataset.name} declares {dataset.nbytes:,} bytes of {dataset.dtype}, the file stores "
-            f"{stored:,}; it is damaged or not a weights file: get it again"
-        )
+    try:
+        check_hdf5(dataset)
+    except ValueError as error:
+        raise ModelFileError(f"{path}: {error}; it is damaged or not a weights file: get it again") from error
 
 
-def _read(file: Any, entry: Entry) -> Tensor:  # noqa: ANN401 (h5py has no types)
-    array = np.empty(entry.shape, np.float32)
-    file[entry.name].read_direct(array)
-    return torch.from_numpy(array)
+def _read(path: Path, dataset: Any) -> Tensor:  # noqa: ANN401 (h5py has no types)
+    _check_stored(path, dataset)
+    return torch.from_numpy(read_hdf5(dataset).astype(np.float32))
 
 
 def write_weights(model: BiLM, path: Path) -> None:
@@ -113,42 +127,27 @@ def write_weights(model: BiLM, path: Path) -> None:
             f"{model.config.forget_bias}; save it in the native format instead"
         )
     state = model.state_dict()
-    _reserve(path, sum(tensor.nbytes for tensor in state.values()))
-    with h5py.File(path, "w") as file:
+    with open_hdf5(path) as add:
         for entry in entries(model.config, _MANY_CELLS):
-            content = entry.content(state).cpu().float()
-            file.create_dataset(entry.name, data=content.contiguous().numpy())
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Allocate the disk space first: HDF5 ends the process when a write fails."""
-    if hasattr(os, "posix_fallocate"):
-        with path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size + _OVERHEAD)
+            add(entry.name, entry.content(state).cpu().float().contiguous().numpy())
 
 
 def softmax_file(path: Path, shapes: dict[str, tuple[int, ...]], dim: int) -> SoftmaxFile:
     """Return the softmax in this file, checked but not read."""
     words = check_softmax(path, shapes, "softmax/W", "softmax/b", dim)
-    return SoftmaxFile(words, partial(_read_softmax, path))
+    return SoftmaxFile.later(words, path, partial(_read_softmax, path))
 
 
 def _read_softmax(path: Path) -> Softmax:
     with _open(path) as file:
-        return Softmax(_read_float32(path, file["softmax/W"]), _read_float32(path, file["softmax/b"]))
-
-
-def _read_float32(path: Path, dataset: Any) -> Tensor:  # noqa: ANN401 (h5py has no types)
-    _check_stored(path, dataset)
-    return torch.from_numpy(dataset[...].astype(np.float32))
+        return Softmax(_read(path, file["softmax/W"]), _read(path, file["softmax/b"]))
 
 
 def write_softmax(softmax: Softmax, path: Path) -> None:
     """Write the softmax in the layout of the published `…_softmax_weights.hdf5`."""
-    _reserve(path, softmax.weight.nbytes + softmax.bias.nbytes)
-    with h5py.File(path, "w") as file:
-        file.create_dataset("softmax/W", data=softmax.weight.cpu().float().numpy())
-        file.create_dataset("softmax/b", data=softmax.bias.cpu().float().numpy())
+    with open_hdf5(path) as add:
+        add("softmax/W", softmax.weight.cpu().float().numpy())
+        add("softmax/b", softmax.bias.cpu().float().numpy())
 
 
 def read_dataset(path: Path, name: str, dim: int) -> Tensor:
@@ -162,4 +161,4 @@ def read_dataset(path: Path, name: str, dim: int) -> Tensor:
         found = "no such dataset" if shape is None else list(shape)
         raise ModelFileError(f"{path}: expected {name!r} of shape [words, {dim}], found {found}")
     with _open(path) as file:
-        return _read_float32(path, file[name])
+        return _read(path, file[name])

@@ -32,7 +32,7 @@ class Names(NamedTuple):
 
     @property
     def first_kernel(self) -> str:
-        """Return the name by which such a file is recognised."""
+        """Return the name of the tensor by which files of this convention are recognised."""
         return f"{self.of_cell(0, 0)}/{self.kernel}"
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from elmokit.errors import ModelFileError
-from elmokit.model import BiLM, Softmax
+from elmokit.errors import DataError, ModelFileError
+from elmokit.model import BiLM, BiLMConfig, FillWeights, FittedPooling, Softmax
 from elmokit.text import Lexicon, TokenizerSpec, Vocabulary
 
 
@@ -14,6 +15,41 @@ class SoftmaxFile:
 
     num_words: int
     read: Callable[[], Softmax]
+
+    @classmethod
+    def later(cls, num_words: int, path: Path, read: Callable[[], Softmax]) -> "SoftmaxFile":
+        """Return the softmax of a file; reading it fails if the file has changed meanwhile."""
+        before = _state(path)
+
+        def read_unchanged() -> Softmax:
+            softmax = read()
+            if _state(path) != before:
+                raise ModelFileError(f"{path}: has changed since the model was loaded; load the model again")
+            return softmax
+
+        return cls(num_words, read_unchanged)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def vocabulary_rows(config: BiLMConfig, softmax: SoftmaxFile | None) -> int | None:
+    """Return how many rows the vocabulary of a model numbers; None if nothing says so."""
+    return softmax.num_words if softmax is not None else config.encoder.vocabulary_size
+
+
+def read_vocabulary(path: Path, rows: int | None) -> Vocabulary:
+    """Read a vocabulary that numbers so many rows.
+
+    Raises:
+        ModelFileError: it has other ones, or cannot be read.
+    """
+    try:
+        return Vocabulary.load(path, rows=rows)
+    except DataError as error:
+        raise ModelFileError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -28,6 +64,8 @@ class ModelBundle:
         source: a description of what was read.
         card: the model card.
         lexicon: ids of characters and words, for models that have their own.
+        fill_weights: how the language model combines its directions to fill a gap, if that was fitted.
+        pooling: how sentence vectors are made, if that was fitted.
     """
 
     model: BiLM
@@ -37,6 +75,8 @@ class ModelBundle:
     source: str = "made in memory"
     card: str | None = None
     lexicon: Lexicon | None = None
+    fill_weights: FillWeights | None = None
+    pooling: FittedPooling | None = None
 
     @property
     def boundaries(self) -> tuple[str, str]:

@@ -15,6 +15,7 @@ _Registers = npt.NDArray[np.uint32]
 _POLYNOMIAL = 0x82F63B78
 _LANE_POWER = 10  # a lane has 1,024 bytes
 _MAX_LANES_POWER = 14
+_WORTH_LANES = 128 * 1024  # a step of all lanes costs as much as a hundred bytes in plain Python
 _MASK_DELTA = 0xA282EAD8
 _ALL_ONES = 0xFFFFFFFF
 
@@ -39,7 +40,7 @@ def crc32c(data: bytes | npt.NDArray[Any]) -> int:
     """
     rest = np.frombuffer(data, np.uint8)
     register = np.array([_ALL_ONES], np.uint32)
-    while len(rest) >> (_LANE_POWER + 1):
+    while len(rest) >= _WORTH_LANES:
         lanes_power = min(_MAX_LANES_POWER, (len(rest) >> _LANE_POWER).bit_length() - 1)
         size = 1 << (_LANE_POWER + lanes_power)
         register = _move(register, _LANE_POWER + lanes_power) ^ _lanes(rest[:size], 1 << lanes_power)

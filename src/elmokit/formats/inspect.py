@@ -1,16 +1,18 @@
 """Recognise files by their first bytes, and read JSON with clear errors."""
 
-import json
+import re
+from codecs import getincrementaldecoder
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from elmokit.base import parse_json, shown
 from elmokit.errors import ConfigError, ModelFileError
 
 FileKind = Literal["hdf5", "zip", "json", "other"]
 
-_MAX_JSON = 16 * 1024 * 1024  # configurations are small; a larger "JSON" is something else
+_MAX_JSON = 1024 * 1024  # configurations are small; a larger "JSON" is something else
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _WEB_PAGE = "a web page (the download gave an error page instead of the file)"
@@ -45,7 +47,18 @@ def describe_file(path: Path) -> str:
     for magic, words in _MAGIC:
         if head.startswith(magic) or head.strip().lower().startswith(magic):
             return words
-    return "a JSON or text file" if head.lstrip()[:1] in (b"{", b"[") else "of an unknown kind"
+    if head.lstrip()[:1] in (b"{", b"["):
+        return "a JSON or text file"
+    return "a text file" if _is_text(head) else "of an unknown kind"
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether bytes are UTF-8 without control characters; the last character may not be whole."""
+    try:
+        text = getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return not re.search(r"[\0-\x08\x0e-\x1f]", text)
 
 
 def file_kind(path: Path) -> FileKind:
@@ -58,7 +71,7 @@ def file_kind(path: Path) -> FileKind:
     return "json" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "other"
 
 
-def read_json(path: Path, *, most_bytes: int = _MAX_JSON) -> dict[str, Any]:
+def read_json(path: Path, *, most_bytes: int = _MAX_JSON, values: int = 0) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
@@ -67,10 +80,10 @@ def read_json(path: Path, *, most_bytes: int = _MAX_JSON) -> dict[str, Any]:
     try:
         if path.stat().st_size > most_bytes:
             raise ModelFileError(f"{path}: {path.stat().st_size:,} bytes are too many for a configuration")
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = parse_json(path.read_text(encoding="utf-8-sig"), values=values)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ModelFileError(f"{path}: is not valid JSON ({error}); it is {describe_file(path)}") from error
     if not isinstance(data, dict):
         raise ModelFileError(f"{path}: expected a JSON object with settings, found a {type(data).__name__}")
@@ -93,7 +106,7 @@ def read_section(data: Mapping[str, Any], name: str, where: str) -> Mapping[str,
     """
     section = data.get(name)
     if not isinstance(section, Mapping):
-        raise ConfigError(f"{where}: {name!r} must be an object with settings, found {section!r:.60}")
+        raise ConfigError(f"{where}: {name!r} must be an object with settings, found {shown(section)}")
     return section
 
 

@@ -1,6 +1,7 @@
 """A table of entries that maps the tensors of a file to those of the model, and what formats do with it."""
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from elmokit.errors import ModelFileError
 from elmokit.model import BiLM, BiLMConfig
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+FLOATS = ("float32", "float16", "bfloat16", "float64")
+_BYTES = 4  # of a number in memory
+# No format stores a weight in less than a byte.
+_MOST_TIMES, _SLACK = 4, 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -85,12 +91,55 @@ def check_softmax(path: Path, shapes: Shapes, weight: str, bias: str, dim: int) 
     return rows[0]
 
 
+def check_dtypes(path: Path, found: Mapping[str, str], allowed: Collection[str] = FLOATS) -> None:
+    """Raise a ModelFileError if tensors are of another type than the allowed ones: they are no weights.
+
+    Args:
+        path: the file, for messages.
+        found: the type of each tensor.
+        allowed: the types that it may have.
+    """
+    for name, dtype in found.items():
+        if dtype not in allowed:
+            raise ModelFileError(
+                f"{path}: {name} is stored as {dtype}, expected {' or '.join(allowed)}; the file was changed "
+                "or is not one of weights: get it again"
+            )
+
+
+def check_amount(expected: Iterable[tuple[int, ...]], stored: int, what: str) -> None:
+    """Raise a ModelFileError if tensors need far more memory than their files have bytes.
+
+    Each of them may be stored and yet share its bytes with all the others.
+
+    Args:
+        expected: the shapes of all tensors.
+        stored: the size of all files that hold them.
+        what: begins the message.
+    """
+    needed = sum(_BYTES * math.prod(shape) for shape in expected)
+    if needed > _MOST_TIMES * stored + _SLACK:
+        raise ModelFileError(
+            f"{what}: the weights would take {needed:,} bytes of memory, but are stored in {stored:,}; the "
+            "files are damaged, or made to fill the memory: get them again"
+        )
+
+
 def _words(shape: tuple[int, ...] | None, otherwise: str) -> str:
     return otherwise if shape is None else str(list(shape))
 
 
-def make_model(config: BiLMConfig, entries: Iterable[Entry], read: Callable[[Entry], Tensor]) -> BiLM:
-    """Make a model from the tensors that `read` returns; only one of them is in memory twice."""
+def make_model(
+    config: BiLMConfig, entries: Sequence[Entry], read: Callable[[Entry], Tensor], paths: Iterable[Path]
+) -> BiLM:
+    """Make a model from the tensors that `read` returns; only one of them is in memory twice.
+
+    Raises:
+        ModelFileError: the files in `paths`, which hold the tensors, are far too small for them.
+    """
+    paths = set(paths)
+    stored = sum(path.stat().st_size for path in paths)
+    check_amount((entry.shape for entry in entries), stored, ", ".join(map(str, sorted(paths))))
     with torch.device("meta"):
         model = BiLM(config)
     state = {name: torch.empty(tensor.shape) for name, tensor in model.state_dict().items()}

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from elmokit.base import plain_reason
+from elmokit.base import Kind, other_kind, plain_reason
 from elmokit.errors import ModelFileError
 from elmokit.formats import archives, bilm_hdf5, native, tf_checkpoint
-from elmokit.formats.bundle import ModelBundle, SoftmaxFile
+from elmokit.formats.bundle import ModelBundle, SoftmaxFile, read_vocabulary, vocabulary_rows
 from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
 from elmokit.formats.many_langs_files import is_many_langs, read_many_langs
 from elmokit.formats.options import looks_like_options
@@ -37,8 +37,13 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
     Raises:
         ModelFileError, ConfigError: there is no model, it is damaged, or its files do not fit together.
     """
+    place = find_model(path)
     try:
-        return _load(find_model(path), None if weights is None else _index_of(Path(weights)))
+        return _load(place, None if weights is None else _index_of(Path(weights)))
+    except ModelFileError as error:
+        if str(path) in bundled_names() and place != BUNDLED / str(path):
+            raise ModelFileError(f"{error}. It hides the bundled model {path}: rename it") from error
+        raise
     except OSError as error:
         raise ModelFileError(
             f"{str(error.filename or path)[:300]}: cannot be read ({plain_reason(error)})"
@@ -48,9 +53,14 @@ def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBund
 def _load(place: Path, weights: Path | None) -> ModelBundle:
     if weights is not None and not weights.is_file():
         raise ModelFileError(f"weights {weights}: expected a file, it is {describe_file(weights)}")
+    wrong = other_kind(place, Kind.MODEL)
+    if wrong is not None and weights is None:
+        raise ModelFileError(wrong)
     if place.is_dir():
         return _load_folder(place, None, weights)
     kind = file_kind(place)
+    if kind == "hdf5" and bilm_hdf5.holds_vectors(bilm_hdf5.dataset_shapes(place)):
+        raise ModelFileError(f"{place} is {Kind.VECTORS}, not {Kind.MODEL}")
     if kind == "zip":
         return _load_zip(place, weights)
     if (kind == "hdf5" or tf_checkpoint.is_checkpoint(place)) and weights is None:
@@ -113,6 +123,7 @@ def _survey(folder: Path) -> _Contents:
         try:
             kind = file_kind(path)
             shapes = bilm_hdf5.dataset_shapes(path) if kind == "hdf5" else {}
+            data = read_json(path) if kind == "json" else {}
         except ModelFileError as error:  # reported only if the model is not found
             found.damaged.append(error)
             continue
@@ -121,7 +132,7 @@ def _survey(folder: Path) -> _Contents:
                 found.weights.append(path)
             if bilm_hdf5.holds_softmax(shapes):
                 found.softmax.append((path, shapes))
-        elif kind == "json" and looks_like_options(try_json(path)):
+        elif looks_like_options(data):
             found.options.append(path)
         elif path.suffix == ".index" and tf_checkpoint.is_checkpoint(path):
             found.checkpoints.append(path)
@@ -159,7 +170,7 @@ def _load_folder(folder: Path, options: Path | None, weights: Path | None) -> Mo
     return ModelBundle(
         model=model,
         tokenizer=UNRECORDED,
-        vocabulary=_vocabulary(found.vocabularies),
+        vocabulary=_vocabulary(found.vocabularies, vocabulary_rows(model.config, softmax)),
         softmax=softmax,
         source=f"options {options} and {source}",
     )
@@ -179,11 +190,12 @@ def _only(candidates: list[Path], folder: Path, what: str, hint: str, found: _Co
     )
 
 
-def _vocabulary(candidates: list[Path]) -> Vocabulary | None:
+def _vocabulary(candidates: list[Path], rows: int | None) -> Vocabulary | None:
     """Load the folder's vocabulary; as in simple_elmo, a compressed one comes first."""
     if not candidates:
         return None
-    return Vocabulary.load(max(candidates, key=lambda path: (path.suffix == ".gz", path.name == "vocab.txt")))
+    first = max(candidates, key=lambda path: (path.suffix == ".gz", path.name == "vocab.txt"))
+    return read_vocabulary(first, rows)
 
 
 def _softmax(found: _Contents, folder: Path, dim: int) -> SoftmaxFile | None:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from elmokit.base import parse_count, plain_lines
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.allennlp_layout import (
     convolution_entries,
@@ -24,7 +24,8 @@ from elmokit.formats.allennlp_layout import (
 )
 from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.inspect import describe_file, read_json, read_section
-from elmokit.formats.layout import PLAIN, Entry, check_shapes, make_model
+from elmokit.formats.layout import PLAIN, Entry, check_dtypes, check_shapes, make_model
+from elmokit.formats.pickled import load_pickled
 from elmokit.model import BiLMConfig, CharCNNConfig, LexiconConfig
 from elmokit.text import Lexicon, TokenizerSpec
 
@@ -65,15 +66,18 @@ def read_many_langs(folder: Path, tokenizer: TokenizerSpec) -> ModelBundle:
     tensors = {
         f"{path}: {key}": tensor for path in _WEIGHTS for key, tensor in _read_state(folder / path).items()
     }
+    check_dtypes(folder, {key: str(tensor.dtype).removeprefix("torch.") for key, tensor in tensors.items()})
     shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     config = _config(network, shapes, name)
     entries = list(_entries(config))
     expected = {entry.name: entry.shape for entry in entries}
     check_shapes(expected, shapes, f"{folder}: weights and {name}", "get the folder again")
     return ModelBundle(
-        model=make_model(config, entries, lambda entry: tensors[entry.name].float()),
+        model=make_model(
+            config, entries, lambda entry: tensors[entry.name].float(), [folder / name for name in _WEIGHTS]
+        ),
         tokenizer=tokenizer,
-        lexicon=_lexicon(folder, has_words=_WORDS in shapes),
+        lexicon=_lexicon(folder, shapes),
         source=f"ELMoForManyLangs folder {folder}",
     )
 
@@ -171,7 +175,9 @@ def _joined_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
 
 def _read_state(path: Path) -> dict[str, Tensor]:
     try:
-        state = _load_tensors(path)
+        if zipfile.is_zipfile(path):
+            _check_stored(path)
+        state = load_pickled(path, mapped=True)  # a mapped tensor cannot be larger than the file
     except Exception as error:  # torch raises errors of any kind for damaged pickles
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelFileError(
@@ -187,35 +193,36 @@ def _read_state(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def _load_tensors(path: Path) -> Any:  # noqa: ANN401 (whatever the pickle holds)
-    if not zipfile.is_zipfile(path):  # torch before 1.6
-        return torch.load(path, map_location="cpu", weights_only=True)
+def _check_stored(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
             raise ValueError("parts of it are compressed, which torch.save never does")
-    # A mapped tensor cannot be larger than the file.
-    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
-def _lexicon(folder: Path, *, has_words: bool) -> Lexicon:
+def _lexicon(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> Lexicon:
     try:
-        return Lexicon(_read_dic(folder / "char.dic"), _read_dic(folder / "word.dic") if has_words else None)
+        words = _read_dic(folder / "word.dic", shapes[_WORDS][0]) if _WORDS in shapes else None
+        return Lexicon(_read_dic(folder / "char.dic", shapes[_CHARACTERS][0]), words)
     except DataError as error:
         raise ModelFileError(f"{folder}: {error}; get its .dic files again") from error
 
 
-def _read_dic(path: Path) -> dict[str, int]:
-    numbers = {}
-    try:
-        content = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{path}: is {describe_file(path)}, expected a lexicon in UTF-8") from error
-    # Not splitlines: some symbols are line separators of Unicode.
-    for count, line in enumerate(content.split("\n"), start=1):
-        if not line.strip():
+def _read_dic(path: Path, rows: int) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    if not path.is_file():
+        raise ModelFileError(f"{path}: is {describe_file(path)}, expected a lexicon in UTF-8")
+    for count, line in enumerate(plain_lines(path, whole=True), start=1):
+        try:
+            text = line.decode("utf-8").removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise ModelFileError(f"{path}: line {count} is not UTF-8 ({error}); get it again") from error
+        if not text.strip():
             continue
-        symbol, _, number = line.strip().rpartition("\t")
-        if not number.isdecimal():
-            raise ModelFileError(f"{path}: line {count} is {line[:60]!r}, expected symbol, TAB and id")
-        numbers[symbol or "\u3000"] = int(number)  # strip has removed a white-space symbol
+        symbol, _, written = text.strip().rpartition("\t")
+        number = parse_count(written)
+        if number is None:
+            raise ModelFileError(f"{path}: line {count} is {text[:60]!r}, expected symbol, TAB and id")
+        numbers[symbol or "\u3000"] = number  # strip has removed a white-space symbol
+        if len(numbers) > rows:
+            raise ModelFileError(f"{path}: has more symbols than the weights have rows, {rows}; get it again")
     return numbers

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from safetensors import SafetensorError
 
-from elmokit.base import check_option, draft_folder, plain_reason, write_json
+from elmokit.base import check_option, draft_folder, locked, write_errors, write_json
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import bilm_hdf5, native
 from elmokit.formats.bundle import ModelBundle
@@ -37,7 +37,8 @@ def save_model(
         softmax_dtype: type of the stored softmax; that of the weights by default.
 
     Raises:
-        DataError: the folder cannot be written.
+        DataError: the folder cannot be written, or is not empty.
+        BusyError: another process is writing it.
         ConfigError: the format or type is unknown.
     """
     check_option("format", format, get_args(ModelFormat))
@@ -47,19 +48,18 @@ def save_model(
         if format == "hdf5" and stored != "float32":
             raise ConfigError(f"HDF5 stores float32 only; use format='native' to store {stored}")
     target = Path(folder)
-    try:
+    if target.suffix in (".h5", ".hdf5", ".zip", ".json"):
+        raise ConfigError(
+            f"{target} looks like a file; a model is a folder of files: choose a name without {target.suffix}"
+        )
+    with locked(target, parents=True), write_errors(target, also=(SafetensorError,)):
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise DataError(f"{target}: exists already; choose another name or remove it first")
-        with draft_folder(target.resolve()) as draft:
+        with draft_folder(target) as draft:
             if format == "native":
                 native.write_native(bundle, draft, dtype=dtype, softmax_dtype=softmax_dtype)
             else:
                 _write_hdf5(bundle, draft)
-    except (OSError, SafetensorError) as error:
-        raise DataError(
-            f"{target}: cannot be written ({plain_reason(error)}); "
-            "choose a folder that you may write to, with enough space"
-        ) from error
 
 
 def _write_hdf5(bundle: ModelBundle, folder: Path) -> None:

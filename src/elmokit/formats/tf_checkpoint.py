@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,10 @@ _SOFTMAX, _SOFTMAX_BIAS, _EMBEDDING = "lm/softmax/W", "lm/softmax/b", "lm/embedd
 
 _MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of every such table
 _FOOTER = 48
-_MAX_INDEX = 16 * 1024 * 1024  # bilm-tf has some hundred variables with a short record each
+# bilm-tf has some hundred variables with a short record each.
+_MAX_INDEX = 1024 * 1024
+_MAX_RECORDS = 10_000
+_MAX_REPEATED = 8  # bytes of names for each byte of a block: a name repeats a part of the one before
 _FLOATS = {1: "<f4", 2: "<f8", 19: "<f2"}  # TensorFlow's codes of types
 _DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error)  # raised while parsing
 
@@ -91,7 +95,9 @@ class TfCheckpoint:
         if size > _MAX_INDEX:
             raise ModelFileError(f"{index}: {size:,} bytes are too many for the index of a biLM's checkpoint")
         try:
-            records = dict(_read_table(index.read_bytes()))
+            records = dict(islice(_read_table(index.read_bytes()), _MAX_RECORDS + 1))
+            if len(records) > _MAX_RECORDS:
+                raise ValueError(f"it has more than {_MAX_RECORDS:,} records")
             header = _fields(records.pop(b"", b""))
             self._num_shards = _first(header, 1)
             if _first(header, 2):
@@ -149,9 +155,8 @@ def read_checkpoint(index: Path, options: dict[str, Any]) -> tuple[BiLM, Softmax
     checkpoint = TfCheckpoint(index)
     shapes = {name: shape for name, shape in checkpoint.shapes().items() if not _OPTIMIZER.search(name)}
     config, table = table_for(index, options, shapes, _CONVENTIONS)
-    for entry in table:
-        checkpoint.check(entry.name)
-    model = make_model(config, table, lambda entry: checkpoint.read(entry.name))
+    paths = [checkpoint.check(entry.name) for entry in table]
+    model = make_model(config, table, lambda entry: checkpoint.read(entry.name), paths)
     return model, _softmax(checkpoint, shapes, config.projection_dim)
 
 
@@ -179,9 +184,13 @@ def _read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     for _ in range(4):  # place and size of a block that is always empty, and of the list of blocks
         number, at = _varint(footer, at)
         handles.append(number)
+    end = 0
     for _, handle in _read_block(data, handles[2], handles[3]):
         offset, at = _varint(handle, 0)
         size, _ = _varint(handle, at)
+        if offset < end:
+            raise ValueError("its blocks overlap")
+        end = offset + size
         yield from _read_block(data, offset, size)
 
 
@@ -195,7 +204,7 @@ def _read_block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, by
         raise ValueError("it is compressed, which TensorFlow's checkpoints are not")
     num_restarts = struct.unpack("<I", block[-4:])[0]
     end = size - 4 * (num_restarts + 1)
-    at, key = 0, b""
+    at, key, total = 0, b"", 0
     while at < end:
         shared, at = _varint(block, at)
         unshared, at = _varint(block, at)
@@ -203,6 +212,9 @@ def _read_block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, by
         if at + unshared + length > end:
             raise ValueError("an entry reaches beyond its block")
         key = key[:shared] + block[at : at + unshared]
+        total += len(key)
+        if total > _MAX_REPEATED * size:
+            raise ValueError("its names repeat each other without end")
         at += unshared
         yield key, block[at : at + length]
         at += length

@@ -13,28 +13,22 @@ import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from elmokit.base import check_whole_number
+from elmokit.base import check_option, check_whole_number, shown
 from elmokit.decoding import sample
-from elmokit.embed import (
-    Batch,
-    InferenceBiLM,
-    Text,
-    TextReader,
-    TypeVectors,
-    batches_by_length,
-    refuse_one_string,
-    windows,
-)
-from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import UNRECORDED, load_model
+from elmokit.embed import Batch, InferenceBiLM, Text, TextReader, TypeVectors, batches_by_length, windows
+from elmokit.errors import ConfigError, DataError, ModelFileError
+from elmokit.formats import UNRECORDED, ModelBundle, load_model
 from elmokit.kernels import find_device, resolve, side_by_side, whole_pieces
+from elmokit.language_model.gap_filling import GapAccuracy, GapFiller
 from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
-from elmokit.model import BiLM, Softmax
+from elmokit.model import BiLM, FillWeights, Softmax
 from elmokit.text import (
     BEGIN_SENTENCE_TOKEN,
     END_SENTENCE_TOKEN,
@@ -43,10 +37,12 @@ from elmokit.text import (
     Tokenizer,
     TokenizerSpec,
     Vocabulary,
+    known_scripts,
     make_tokenizer,
 )
 
 MASK = "[MASK]"
+Side = Literal["both", "forward", "backward"]
 
 _ROWS_OF_A_PIECE = 1024  # positions that one thread predicts at a time
 
@@ -61,6 +57,7 @@ class LanguageModel:
         tokenizer: tokenises running text for the model.
         precision: of the network's products; those of the softmax are float32. See `elmokit.load`.
         batch_tokens: about how many tokens go through the network at once.
+        fill_weights: how `fill` combines the two directions.
 
     Raises:
         ConfigError: the parts do not fit together.
@@ -76,6 +73,7 @@ class LanguageModel:
         *,
         precision: str = "float32",
         batch_tokens: int = 8192,
+        fill_weights: FillWeights | None = None,
     ) -> None:
         expected = (len(vocabulary), model.config.projection_dim)
         if tuple(softmax.weight.shape) != expected:
@@ -93,10 +91,13 @@ class LanguageModel:
         if isinstance(tokenizer, TokenizerSpec):
             self.language = tokenizer.language
             tokenizer = make_tokenizer(tokenizer)
-        self._reader = TextReader(tokenizer, model.config, recorded=recorded)
+        self._reader = TextReader(
+            tokenizer, model.config, recorded=recorded, known=known_scripts(vocabulary.tokens)
+        )
         self._engine = InferenceBiLM(model, resolve(precision, self.device.type))
         self._type_vectors = TypeVectors(self._engine, vocabulary, self.device)
         self._dim = model.config.projection_dim
+        self._gap_filler = GapFiller(self.softmax, self._is_word, fill_weights or FillWeights())
 
     @classmethod
     def load(
@@ -115,6 +116,20 @@ class LanguageModel:
             ModelFileError: there is no model, or it has no softmax or no vocabulary.
         """
         bundle = load_model(path, weights)
+        bundle.model.to(find_device(device))
+        tokenizer = TokenizerSpec.parse(tokenizer) if isinstance(tokenizer, str) else tokenizer
+        return cls.of_bundle(bundle, precision=precision, tokenizer=tokenizer, batch_tokens=batch_tokens)
+
+    @classmethod
+    def of_bundle(
+        cls,
+        bundle: ModelBundle,
+        *,
+        precision: str = "float32",
+        tokenizer: TokenizerSpec | None = None,
+        batch_tokens: int = 8192,
+    ) -> "LanguageModel":
+        """Make one of a loaded model, on the device where that is; the arguments are those of `load`."""
         if bundle.softmax is None:
             raise ModelFileError(
                 f"{bundle.source}: has no softmax and is therefore no language model, like most published "
@@ -126,15 +141,14 @@ class LanguageModel:
                 f"{bundle.source}: the softmax has {bundle.softmax.num_words} rows, but there is no "
                 "vocabulary that names them; put the vocab.txt it was trained with into its folder"
             )
-        if isinstance(tokenizer, str):
-            tokenizer = TokenizerSpec.parse(tokenizer)
         return cls(
-            bundle.model.to(find_device(device)),
+            bundle.model,
             bundle.softmax.read(),
             bundle.vocabulary,
             tokenizer or bundle.tokenizer,
             precision=precision,
             batch_tokens=batch_tokens,
+            fill_weights=bundle.fill_weights,
         )
 
     def tokens(self, text: Text) -> list[str]:
@@ -153,11 +167,21 @@ class LanguageModel:
         """Return the log-probabilities of a sentence's words, given as a string or as a list of tokens."""
         return next(self.stream([sentence]))
 
-    def stream(self, sentences: Iterable[Text]) -> Iterator[SentenceScore]:
-        """Score any number of sentences in order, holding only a few batches at a time."""
-        refuse_one_string(sentences)
-        read = ((sentence, self.tokens(sentence)) for sentence in sentences)
-        for window in windows(read, lambda item: len(item[1]) + 2, self.batch_tokens):
+    def stream(self, sentences: Iterable[Text], *, latency: float | None = None) -> Iterator[SentenceScore]:
+        """Score any number of sentences in order, holding only a few batches at a time.
+
+        Args:
+            sentences: strings or lists of tokens.
+            latency: how many seconds a sentence may wait for others; see `Embedder.stream`.
+        """
+
+        def read(sentence: Text) -> tuple[Text, list[str]]:
+            return sentence, self.tokens(sentence)
+
+        def size(item: tuple[Text, list[str]]) -> int:
+            return len(item[1]) + 2
+
+        for window in windows(sentences, read, size, self.batch_tokens, latency=latency):
             yield from self._score_window(window)
 
     @torch.inference_mode()
@@ -168,7 +192,7 @@ class LanguageModel:
         groups = [[window[row][1] for row in rows] for rows in rows_of]
         results: dict[int, SentenceScore] = {}
         unknown = self.vocabulary.id(UNKNOWN_TOKEN)
-        layers_of = self._engine([self._batch(group) for group in groups])
+        layers_of = self._engine([self._batch(group) for group in groups], ends=False)
         for rows, group, (layers, _) in zip(rows_of, groups, layers_of, strict=True):
             forward, backward = self._log_probabilities(group, layers[-1])
             start = 0
@@ -214,36 +238,35 @@ class LanguageModel:
         return forward.tolist(), backward.tolist()
 
     @torch.inference_mode()
-    def fill(self, sentence: Text, *, top: int = 10) -> list[list[Candidate]]:
+    def fill(self, sentence: Text, *, top: int = 10, by: Side = "both") -> list[list[Candidate]]:
         """Find words for each `[MASK]` of a sentence.
 
-        Each direction predicts the word w of a gap from one side. If the sides are independent given w, then
-
-            p(w | left, right) ∝ p(w | left) · p(w | right) / p(w)
-
-        p(w) is estimated from the row of w, because vocabularies are sorted by frequency:
-        ∝ log((row + 2) / (row + 1)), as the sampled softmax assumes in training. With several gaps, the one
-        whose best word is most probable is filled first and is then context for the others; gaps that are
-        still open are read as `<UNK>`.
+        Each direction predicts the word of a gap from one side; `elmokit.language_model.gap_filling` combines
+        them with weights that are stored with the model. With several gaps, the one whose best word is most
+        probable is filled first and is then context for the others; gaps that are still open are read as
+        `<UNK>`.
 
         Args:
             sentence: a string or a list of tokens, with at least one `[MASK]`.
             top: how many words to return for each gap, the most likely first.
+            by: what has to make them likely: "both" sides, or the "forward" or "backward" model alone.
 
         Raises:
-            ConfigError: there is no gap, or `top` is below 1.
+            ConfigError: there is no gap, `top` is below 1, or `by` is something else.
         """
         check_whole_number("top", top, least=1)
+        check_option("by", by, get_args(Side))
         tokens = self._tokens_with_masks(sentence)
         gaps = [at for at, token in enumerate(tokens) if token == MASK]
         if not gaps:
-            raise ConfigError(f"expected {MASK} in the sentence, found none: {' '.join(tokens)!r:.80}")
+            raise ConfigError(f"expected {MASK} in the sentence, found none: {shown(' '.join(tokens), 80)}")
         tokens = [UNKNOWN_TOKEN if token == MASK else token for token in tokens]
         found: dict[int, list[Candidate]] = {}
+        field = attrgetter("probability" if by == "both" else by)
         while len(found) < len(gaps):
             still_open = [at for at in gaps if at not in found]
-            candidates = self._candidates(tokens, still_open, top)
-            at, best = max(zip(still_open, candidates, strict=True), key=lambda gap: gap[1][0].probability)
+            candidates = self._candidates(tokens, still_open, top, by)
+            at, best = max(zip(still_open, candidates, strict=True), key=lambda gap: field(gap[1][0]))
             found[at], tokens[at] = best, best[0].word
         return [found[at] for at in gaps]
 
@@ -253,16 +276,15 @@ class LanguageModel:
         first, *rest = (self.tokens(part) for part in sentence.split(MASK))
         return first + [token for part in rest for token in (MASK, *part)]
 
-    def _candidates(self, tokens: list[str], gaps: list[int], top: int) -> list[list[Candidate]]:
+    def _candidates(self, tokens: list[str], gaps: list[int], top: int, by: Side) -> list[list[Candidate]]:
         ((layers, _),) = self._engine([self._batch([tokens])])
         at = torch.tensor(gaps, device=self.device) + 1  # position 0 is <S>
-        forward = self.softmax.log_probabilities(layers[-1, at - 1, : self._dim])  # (m, V)
-        backward = self.softmax.log_probabilities(layers[-1, at + 1, self._dim :])  # (m, V)
-        row = torch.arange(len(self.vocabulary), dtype=torch.float64, device=self.device)  # (V,)
-        unigram = torch.log1p(1 / (row + 1)).log().float()  # (V,)
-        both = (forward + backward - unigram).masked_fill(~self._is_word, -math.inf)
-        best, rows = both.log_softmax(dim=1).topk(min(top, int(self._is_word.sum())), dim=1)  # (m, top) each
-        numbers = (best, forward.gather(1, rows), backward.gather(1, rows))
+        left, right = layers[-1, at - 1, : self._dim], layers[-1, at + 1, self._dim :]  # (m, P) each
+        both, forward, backward = self._gap_filler(left, right)  # (m, V) each
+        order = {"both": both, "forward": forward, "backward": backward}[by]
+        order = order.masked_fill(~self._is_word, -math.inf)
+        rows = order.topk(min(top, int(self._is_word.sum())), dim=1).indices  # (m, top)
+        numbers = (part.gather(1, rows) for part in (both, forward, backward))
         return [
             [
                 Candidate(word=self.vocabulary.tokens[row], probability=p, forward=f, backward=b)
@@ -270,6 +292,54 @@ class LanguageModel:
             ]
             for gap in zip(rows.tolist(), *(x.exp().tolist() for x in numbers), strict=True)
         ]
+
+    @torch.inference_mode()
+    def gaps(self, sentences: Iterable[Text]) -> GapAccuracy:
+        """Hide each word of each sentence in turn and measure how often `fill` would find it.
+
+        Raises:
+            DataError: no sentence has a word.
+        """
+        found = self._gap_filler.accuracy(self._gaps(sentences))
+        if not found.words:
+            raise DataError("the text has no words, expected at least one sentence; check the file")
+        return found
+
+    @torch.inference_mode()
+    def fit_fill(self, sentences: Iterable[Text], *, most_words: int = 5000) -> FillWeights:
+        """Fit how `fill` combines the directions, on a text that the model was not trained on.
+
+        Args:
+            sentences: strings or lists of tokens.
+            most_words: words to look at; the weights are three, so a few thousand are enough.
+
+        Returns:
+            The weights, which `fill` and `gaps` use from now on.
+        """
+        self._gap_filler.weights = found = self._gap_filler.fit(self._gaps(sentences, most_words))
+        return found
+
+    def _gaps(
+        self, sentences: Iterable[Text], most_words: float = math.inf
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield for the words of each batch: the states left and right of them, (n, P) each, and ids (n,)."""
+        for window in windows(sentences, self.tokens, lambda tokens: len(tokens) + 2, self.batch_tokens):
+            group = [tokens for tokens in window if tokens]
+            if most_words <= 0:
+                return
+            if not group:
+                continue
+            most_words -= sum(map(len, group))
+            ((layers, _),) = self._engine([self._batch(group)])
+            top, start = layers[-1], 0  # (S, 2P)
+            is_word = torch.ones(len(top), dtype=torch.bool, device=self.device)  # not <S> and </S>
+            for tokens in group:
+                is_word[[start, start + len(tokens) + 1]] = False
+                start += len(tokens) + 2
+            (at,) = torch.where(is_word)  # (n,)
+            ids = [self.vocabulary.id(token) for token in chain.from_iterable(group)]
+            targets = torch.tensor(ids, device=self.device)  # (n,)
+            yield top[at - 1, : self._dim], top[at + 1, self._dim :], targets
 
     @torch.inference_mode()
     def generate(

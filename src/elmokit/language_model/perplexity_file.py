@@ -1,11 +1,13 @@
-"""The perplexity of a file and, on request, the score of each of its sentences."""
+"""Measure a language model on a file: its perplexity, the score of each sentence, and filled gaps."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from elmokit.base import Advance, draft_file, plain_reason, text_progress
+from elmokit.base import Advance, output_file, text_progress
+from elmokit.embed import Text
 from elmokit.errors import DataError
+from elmokit.language_model.gap_filling import GapAccuracy
 from elmokit.language_model.lm import LanguageModel
 from elmokit.language_model.results import Perplexity, SentenceScore
 from elmokit.text import TextSource, read_texts, split_language
@@ -40,7 +42,7 @@ def perplexity_file(
         ConfigError: both `split` and `tokens` are given, or the language is not known.
         DataError: the text cannot be read or has no words, or the file cannot be written.
     """
-    text = Path(source).resolve() if isinstance(source, str | Path) else None
+    text = None if isinstance(source, list | tuple) else Path(str(source)).resolve()
     if sentences is not None and Path(sentences).resolve() == text:
         raise DataError(f"{sentences} is the text itself; choose another file for its scores")
     language = split_language(split, model.language, tokens=tokens)
@@ -49,14 +51,36 @@ def perplexity_file(
         scores = _watched(model.stream(texts), advance)
         if sentences is None:
             return Perplexity.of(scores)
-        try:
-            with draft_file(Path(sentences)) as draft, draft.open("w", encoding="utf-8") as file:
-                file.write("\t".join(_COLUMNS) + "\n")
-                return Perplexity.of(_written(scores, file))
-        except OSError as error:
-            raise DataError(
-                f"{sentences}: cannot be written ({plain_reason(error)}); choose a file you may write"
-            ) from error
+        with output_file(Path(sentences)) as draft, draft.open("w", encoding="utf-8") as file:
+            file.write("\t".join(_COLUMNS) + "\n")
+            return Perplexity.of(_written(scores, file))
+
+
+def gaps_file(
+    model: LanguageModel,
+    source: TextSource,
+    *,
+    tokens: bool = False,
+    split: bool | str = False,
+    progress: bool = False,
+) -> GapAccuracy:
+    """Measure how often the words of a text file are found again, each hidden in turn.
+
+    The arguments are those of `perplexity_file`.
+
+    Raises:
+        ConfigError: both `split` and `tokens` are given, or the language is not known.
+        DataError: the text cannot be read or has no words.
+    """
+    texts = read_texts(source, tokens=tokens, split=split_language(split, model.language, tokens=tokens))
+    with text_progress(source, shown=progress) as advance:
+        return model.gaps(_read(texts, advance))
+
+
+def _read(texts: Iterator[Text], advance: Advance) -> Iterator[Text]:
+    for text in texts:
+        advance(text if isinstance(text, str) else " ".join(text), 0)
+        yield text
 
 
 def _watched(scores: Iterator[SentenceScore], advance: Advance) -> Iterator[SentenceScore]:

@@ -1,14 +1,13 @@
-"""Vector files, written and read: HDF5 as AllenNLP wrote it, npz, Parquet, Arrow; npy for sentence vectors.
+"""Vector files, written and read: HDF5 as AllenNLP wrote it, npz, Parquet, Arrow, npy, CSV.
 
 None of these formats survives a killed process, so rows first go to a `Spool` (a folder of small finished
 parts beside the target), which can be resumed. At the end they are packed into the target.
 """
 
-from elmokit.vectors.hdf5 import open_hdf5
 from elmokit.vectors.read_vectors import VectorFile, read_vectors
-from elmokit.vectors.rows import Layout, Row, StoredSentence
-from elmokit.vectors.spool import Spool
-from elmokit.vectors.writers import ENDINGS, check_ending, write_vectors
+from elmokit.vectors.rows import Layout, Row, StoredSentence, Unit, file_rows
+from elmokit.vectors.spool import Spool, check_target
+from elmokit.vectors.writers import ENDINGS, arrow_stream, check_ending, write_vectors
 
 __all__ = [
     "ENDINGS",
@@ -16,9 +15,12 @@ __all__ = [
     "Row",
     "Spool",
     "StoredSentence",
+    "Unit",
     "VectorFile",
+    "arrow_stream",
     "check_ending",
-    "open_hdf5",
+    "check_target",
+    "file_rows",
     "read_vectors",
     "write_vectors",
 ]

@@ -1,11 +1,19 @@
-"""Parquet and Arrow files: a row per sentence with columns `index`, `text`, `tokens`, `offsets` and vectors.
+"""Parquet and Arrow files: a row for each sentence, or for each use of a word.
 
-The vectors are in one column `vectors`, or in `layer_0` … `layer_L` if all layers are kept. Each value is a
-list of fixed-size lists, one per token.
+line      number of the sentence in the text, from 1
+text      the sentence
+tokens    its tokens                                            (not for uses)
+offsets   start and end of each token in `text`                 (not for uses)
+word, start, end    the word as it is spelt there, and its place in `text`       (uses only)
+vectors   a list of fixed-size lists, one per token; `vector`, a fixed-size list, for sentences and uses;
+          `layer_0`, `layer_1`, … in its place if there are several layers
+
+The metadata of the schema has the settings as JSON under the key "elmokit".
 """
 
+import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
@@ -14,65 +22,80 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from elmokit.base import group_until
-from elmokit.vectors.rows import FloatArray, Layout, Row, StoredSentence
+from elmokit.base import group_until, parse_json
+from elmokit.vectors.rows import FloatArray, Layout, Row, StoredSentence, Unit
 
 BATCH_BYTES = 32 << 20
+_KEY = b"elmokit"
 
 
-def write_parquet(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
+def write_parquet(
+    path: Path, rows: Iterator[Row], layout: Layout, count: int, metadata: Mapping[str, Any]
+) -> None:
     """Write a Parquet file with row groups of about 32 MB."""
-    schema = _schema(layout)
+    schema = _schema(layout, metadata)
     # A dictionary of floats is useless, and building one costs time and memory on every page.
     with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
-        for batch in _record_batches(rows, schema):
+        for batch in _record_batches(rows, layout, schema):
             writer.write_batch(batch)
 
 
-def write_arrow(path: Path, rows: Iterator[Row], layout: Layout, count: int) -> None:
+def write_arrow(
+    path: Path, rows: Iterator[Row], layout: Layout, count: int, metadata: Mapping[str, Any]
+) -> None:
     """Write an Arrow IPC file (Feather 2), which readers map into memory."""
-    schema = _schema(layout)
+    schema = _schema(layout, metadata)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for batch in _record_batches(rows, schema):
+        for batch in _record_batches(rows, layout, schema):
             writer.write_batch(batch)
 
 
-def _schema(layout: Layout) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    *layers, _, dim = layout.shape
-    vector = pa.list_(pa.float32() if layout.dtype == "float32" else pa.float16(), dim)
-    names = [f"layer_{layer}" for layer in range(layers[0])] if layers else ["vectors"]
+def stream_bytes(rows: Iterator[Row], layout: Layout, metadata: Mapping[str, Any]) -> bytes:
+    """Return an Arrow IPC stream, which can be sent and read in one go."""
+    schema, sink = _schema(layout, metadata), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in _record_batches(rows, layout, schema):
+            writer.write_batch(batch)
+    whole: bytes = sink.getvalue().to_pybytes()
+    return whole
+
+
+def _schema(layout: Layout, metadata: Mapping[str, Any]) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    vector = pa.list_(pa.float32() if layout.dtype == "float32" else pa.float16(), layout.shape[-1])
+    of_sentences = [("tokens", pa.list_(pa.string())), ("offsets", pa.list_(pa.list_(pa.int32(), 2)))]
+    of_uses = [("word", pa.string()), ("start", pa.int32()), ("end", pa.int32())]
     return pa.schema(
         [
-            ("index", pa.int64()),
+            ("line", pa.int64()),
             ("text", pa.string()),
-            ("tokens", pa.list_(pa.string())),
-            ("offsets", pa.list_(pa.list_(pa.int32(), 2))),
-            *((name, pa.list_(vector)) for name in names),
-        ]
+            *(of_uses if layout.uses else of_sentences),
+            *((name, pa.list_(vector) if layout.unit == "token" else vector) for name in layout.names()),
+        ],
+        metadata={_KEY: json.dumps(metadata, ensure_ascii=False).encode()},
     )
 
 
-def _record_batches(rows: Iterator[Row], schema: Any) -> Iterator[Any]:  # noqa: ANN401
-    first = 0
+def _record_batches(rows: Iterator[Row], layout: Layout, schema: Any) -> Iterator[Any]:  # noqa: ANN401
     for batch in group_until(rows, lambda row: row.vectors.nbytes + len(row.text) + 1, BATCH_BYTES):
         starts = np.cumsum([0, *(len(row.tokens) for row in batch)], dtype=np.int32)
-        columns = [
-            pa.array(range(first, first + len(batch)), pa.int64()),
-            pa.array([row.text for row in batch], pa.string()),
-            _lists(starts, pa.array(chain.from_iterable(row.tokens for row in batch), pa.string())),
-            _lists(
-                starts, _vectors(np.array([pair for row in batch for pair in row.offsets], np.int32), dim=2)
-            ),
-        ]
-        for layer in range(len(schema) - len(columns)):
-            parts = [row.vectors[layer] if row.vectors.ndim == 3 else row.vectors for row in batch]
-            columns.append(_lists(starts, _vectors(np.concatenate(parts), dim=parts[0].shape[-1])))
+        tokens = pa.array(chain.from_iterable(row.tokens for row in batch), pa.string())
+        offsets = np.array([pair for row in batch for pair in row.offsets], np.int32).reshape(-1, 2)
+        columns = [pa.array([row.line for row in batch]), pa.array([row.text for row in batch], pa.string())]
+        if layout.uses:  # each row has one token: the word
+            columns += [tokens, pa.array(offsets[:, 0]), pa.array(offsets[:, 1])]
+        else:
+            columns += [_lists(starts, tokens), _lists(starts, _vectors(offsets))]
+        for layer in range(len(layout.names())):
+            parts = [row.vectors[layer] if layout.several else row.vectors for row in batch]
+            if layout.unit == "token":
+                columns.append(_lists(starts, _vectors(np.concatenate(parts))))
+            else:
+                columns.append(_vectors(np.stack(parts)))
         yield pa.record_batch(columns, schema=schema)
-        first += len(batch)
 
 
-def _vectors(array: "FloatArray | np.ndarray[Any, Any]", *, dim: int) -> Any:  # noqa: ANN401
-    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), dim)
+def _vectors(array: "FloatArray | np.ndarray[Any, Any]") -> Any:  # noqa: ANN401
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), array.shape[-1])
 
 
 def _lists(starts: "np.ndarray[Any, Any]", values: Any) -> Any:  # noqa: ANN401
@@ -99,10 +122,16 @@ class TableVectors:
             schema, groups = file.schema, range(file.num_record_batches)
             sizes = [file.get_batch(group).num_rows for group in groups]
             self._read, self.close = file.get_batch, source.close
-        self._columns = [name for name in schema.names if name == "vectors" or name.startswith("layer_")]
-        missing = [name for name in ("text", "tokens", "offsets") if name not in schema.names]
-        if missing or not self._columns:
-            raise ValueError(f"expected text, tokens, offsets and vectors, found columns {schema.names[:9]}")
+        self._columns = [
+            name for name in schema.names if name in ("vector", "vectors") or name.startswith("layer_")
+        ]
+        if "text" not in schema.names or not self._columns:
+            raise ValueError(f"expected text and vectors, found columns {schema.names[:9]}")
+        self.metadata: dict[str, Any] = parse_json((schema.metadata or {}).get(_KEY, b"{}"))
+        self._fields = [name for name in ("line", "text", "tokens", "offsets") if name in schema.names]
+        self._uses = "word" in schema.names
+        is_vector = pa.types.is_fixed_size_list(schema.field(self._columns[0]).type)
+        self._unit: Unit = "use" if self._uses else "sentence" if is_vector else "token"
         self._starts = list(accumulate(sizes, initial=0))
         self.num_sentences = self._starts.pop()
         self._group: int | None = None
@@ -117,16 +146,22 @@ class TableVectors:
             self._rows.validate(full=True)  # offsets of a damaged file would crash the process
             self._group = group
         row = number - self._starts[group]
-        parts = [_array(self._rows[name][row]) for name in self._columns]  # (T, D) each
-        return StoredSentence.of(
-            parts[0] if self._columns == ["vectors"] else np.stack(parts),
-            self._rows["text"][row].as_py(),
-            self._rows["tokens"][row].as_py(),
-            [(start, end) for start, end in self._rows["offsets"][row].as_py()],
-        )
+
+        def cell(name: str) -> Any:  # noqa: ANN401
+            return self._rows[name][row].as_py()
+
+        fields = {name: cell(name) for name in self._fields}
+        if self._uses:
+            fields |= {"tokens": [cell("word")], "offsets": [(cell("start"), cell("end"))]}
+        parts = [_array(self._rows[name][row]) for name in self._columns]  # (T, D) or (D,) each
+        several = self._columns[0].startswith("layer_")
+        array = np.stack(parts) if several else parts[0]
+        return StoredSentence.of(array, fields, unit=self._unit, several=several)
 
 
 def _array(vectors: Any) -> FloatArray:  # noqa: ANN401
-    """Copy a list of fixed-size lists into an array (T, D)."""
-    values: FloatArray = vectors.values.flatten().to_numpy(zero_copy_only=False)
-    return np.array(values).reshape(-1, vectors.type.value_type.list_size)
+    """Copy a list of fixed-size lists into an array (T, D), or one fixed-size list into (D,)."""
+    of_tokens = not pa.types.is_fixed_size_list(vectors.type)
+    values = vectors.values.flatten() if of_tokens else vectors.values
+    array: FloatArray = np.array(values.to_numpy(zero_copy_only=False))
+    return array.reshape(-1, vectors.type.value_type.list_size) if of_tokens else array

@@ -1,11 +1,13 @@
 """Read the vector files that `embed_file` writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+from elmokit.base import Kind, other_kind
 from elmokit.errors import DataError, ElmoError
+from elmokit.vectors.csv_files import CsvVectors, looks_like_table
 from elmokit.vectors.hdf5 import Hdf5Vectors
 from elmokit.vectors.numpy_files import NpyVectors, NpzVectors
 from elmokit.vectors.rows import StoredSentence
@@ -17,6 +19,8 @@ class _Source(Protocol):
 
     @property
     def num_sentences(self) -> int: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
     def sentence(self, number: int) -> StoredSentence: ...
     def close(self) -> None: ...
 
@@ -25,8 +29,8 @@ def read_vectors(path: str | Path) -> "VectorFile":
     """Open a file of vectors; the format is recognised by its content, not by its name.
 
     Args:
-        path: A file from `embed_file` or `elmokit embed` (HDF5, npz, Parquet, Arrow or npy), or the HDF5
-            output of AllenNLP's or bilm-tf's embedders.
+        path: A file from `embed_file` or `elmokit embed` (HDF5, npz, Parquet, Arrow, npy, CSV or TSV), or
+            the HDF5 output of AllenNLP's or bilm-tf's embedders.
 
     Raises:
         DataError: The file is missing, damaged, or no file of vectors.
@@ -44,13 +48,20 @@ class VectorFile:
 
     Only one sentence is in memory at a time; of a Parquet file one row group (32 MB as elmokit writes them),
     so reading those in order is much faster than jumping about. It can be used as a context manager.
+
+    A file of the uses of a word has an item for each use. A CSV or TSV of tokens has none for a line without
+    tokens.
+
+    Attributes:
+        metadata: What the file says of itself: model, layers, engine, version, … Empty if it says nothing.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with self._errors():
             self._source = _open(path)
-        self._len = self._source.num_sentences
+            self._len = self._source.num_sentences
+            self.metadata = dict(self._source.metadata)
 
     def __len__(self) -> int:
         return self._len
@@ -88,6 +99,9 @@ class VectorFile:
 
 
 def _open(path: Path) -> _Source:
+    wrong = other_kind(path, Kind.VECTORS)
+    if wrong is not None:
+        raise DataError(wrong)
     if not path.is_file():
         part = path.with_name(f"{path.name}.part")
         found = f"only an interrupted run, {part}: resume it" if part.exists() else "no such file"
@@ -105,4 +119,6 @@ def _open(path: Path) -> _Source:
         from elmokit.vectors.arrow import TableVectors
 
         return TableVectors(path, parquet=head.startswith(b"PAR1"))
-    raise ValueError(f"it begins with {head!r}, not as HDF5, npz, npy, Parquet or Arrow files do")
+    if looks_like_table(head):
+        return CsvVectors(path)
+    raise ValueError(f"it begins with {head!r}, not as HDF5, npz, npy, Parquet, Arrow or CSV files do")

@@ -5,8 +5,8 @@ import json
 import re
 from array import array
 
-# A JSON string as key, a number in quotes as value.
-_PAIR = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*": "(\d+)"')
+# A JSON string as key, a number in quotes as value, and what separates them from the next.
+_PAIR = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*": "([0-9]{1,18})"(?:, |}\Z)')
 
 
 class SentenceIndexWriter:
@@ -34,9 +34,14 @@ class SentenceIndex:
     def __init__(self, content: bytes, num_sentences: int) -> None:
         self._json = content.decode()
         self._starts = array("q", [-1]) * num_sentences
-        for pair in _PAIR.finditer(self._json):
+        end = 1
+        # One after another: to search for the next would take time that grows with the square of the size.
+        while pair := _PAIR.match(self._json, end):
+            end = pair.end()
             if int(pair[1]) < num_sentences:
                 self._starts[int(pair[1])] = pair.start()
+        if self._json and end != len(self._json) and self._json != "{}":
+            raise ValueError(f"its list of sentences is damaged at character {end:,}")
 
     def text(self, number: int) -> str | None:
         """Return a sentence; None if the index does not list its number."""

@@ -6,12 +6,13 @@ The folder `OUT.part/` beside the target `OUT` holds:
 * `000000.jsonl` and `000000.vectors`, `000001.…`: finished parts. The `.jsonl` has a line with text, tokens
   and offsets for each row, the `.vectors` the numbers of all rows in the file's dtype. A part exists once
   its `.jsonl` does;
-* `open.jsonl`, `open.vectors`, `open.packed`: the drafts of a part and of `OUT`.
+* `open.jsonl`, `open.vectors`, `open.packed`: the drafts of a part and of `OUT`;
+* `packed.json`: once `OUT` is complete and the folder is being deleted.
 """
 
 import contextlib
-import errno
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +20,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmokit.base import draft_file, plain_reason, setting_changes, write_json
+from elmokit.base import (
+    draft_file,
+    draft_folder,
+    parse_json,
+    remove_remains,
+    setting_changes,
+    write_errors,
+    write_json,
+)
 from elmokit.errors import ConfigError, DataError
 from elmokit.vectors.rows import Layout, Row
 from elmokit.vectors.writers import check_ending, write_vectors
@@ -27,11 +36,14 @@ from elmokit.vectors.writers import check_ending, write_vectors
 PART_BYTES = 32 << 20
 PART_SECONDS = 10.0
 _FORMAT_VERSION = 1
-_SUFFIXES = (".json", ".jsonl", ".vectors", ".packed", ".draft")
+_JOB, _PACKED = "job.json", "packed.json"
+_OWN = re.compile(
+    r"(job|packed)\.json|\d{6,}\.(jsonl|vectors)|open\.(jsonl|vectors|packed)|\.(job|packed)\.json\..*\.draft"
+)
 
 
 class Spool:
-    """Rows on their way into `target`.
+    """Rows on their way into `target`, whose lock the caller holds.
 
     Use it as a context manager: leaving it, also by an error or Ctrl-C, finishes the open part. `kill -9`
     loses no more than the open part, which is in memory (32 MB or 10 seconds of work).
@@ -41,6 +53,7 @@ class Spool:
         layout: Shape and type of the rows' vectors.
         settings: Everything that decides the content besides the text. A job is resumed only with the same
             settings.
+        metadata: What else the target is to say of itself.
         resume: Continue an existing spool.
         overwrite: Delete an existing spool, and replace an existing target.
 
@@ -58,9 +71,11 @@ class Spool:
         layout: Layout,
         settings: Mapping[str, Any],
         *,
+        metadata: Mapping[str, Any] | None = None,
         resume: bool = False,
         overwrite: bool = False,
     ) -> None:
+        self._metadata = {**settings, **(metadata or {}), "dtype": layout.dtype}
         self.target = target
         self.folder = self.folder_of(target)
         self._ending = check_ending(target)
@@ -68,7 +83,8 @@ class Spool:
         self._open: list[tuple[bytes, bytes]] = []  # a JSON line and the numbers of each row
         self._open_bytes = 0
         self._began = 0.0
-        _check_target(target, self.folder, resume=resume, overwrite=overwrite)
+        check_target(target)
+        _check_way(target, self.folder, resume=resume, overwrite=overwrite)
         job = {
             "format_version": _FORMAT_VERSION,
             "shape": list(layout.shape),
@@ -76,12 +92,13 @@ class Spool:
             **settings,
         }
         with self._write_errors():
-            if resume and (self.folder / "job.json").exists():
+            remove_remains(self.folder)
+            if resume and (self.folder / _JOB).exists():
                 self._check_job(job)
             else:
                 _delete_spool(self.folder)
-                self.folder.mkdir()
-                write_json(self.folder / "job.json", job)
+                with draft_folder(self.folder) as draft:
+                    write_json(draft / _JOB, job)
             self._num_parts = len(self._parts())
         self.num_rows = sum(1 for _ in self.texts())
 
@@ -90,19 +107,30 @@ class Spool:
         """Return the folder of the spool for `target`."""
         return target.with_name(f"{target.name}.part")
 
+    @classmethod
+    def is_finished(cls, target: Path) -> bool:
+        """Return whether a run has written `target` completely; delete what it left if it was killed then."""
+        folder = cls.folder_of(target)
+        remains = folder.is_dir() and ((folder / _PACKED).exists() or not any(folder.iterdir()))
+        if target.exists() and remains:
+            with write_errors(folder):
+                _delete_spool(folder)
+        return target.exists() and not folder.exists()
+
     def texts(self) -> Iterator[str]:
-        """Yield the text of each row of the finished parts, in order."""
-        for part in self._parts():
-            with part.open("rb") as lines:
-                for line in lines:
-                    yield self._read(line)["text"]
+        """Return the text of each row of the finished parts, in order."""
+        return (row["text"] for row in self._lines())
+
+    def num_uses(self) -> int:
+        """Return how many tokens, or uses, the rows of the finished parts have together."""
+        return sum(len(row["tokens"]) for row in self._lines())
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the finished parts, in order."""
         for part in self._parts():
             with part.open("rb") as lines, part.with_suffix(".vectors").open("rb") as vectors:
                 for line in lines:
-                    row = self._read(line)
+                    row = self._read_row(line)
                     count = self._layout.num_values(len(row["tokens"]))
                     values = np.fromfile(vectors, np.dtype(self._layout.dtype), count)
                     if values.size < count:
@@ -121,7 +149,7 @@ class Spool:
                 values = row.vectors.astype(self._layout.dtype).tobytes()
             except FloatingPointError:
                 raise DataError(
-                    f"sentence {self.num_rows} ({row.text[:40]!r}) has a number of size "
+                    f"line {self.num_rows + 1} ({row.text[:40]!r}) has a number of size "
                     f"{np.abs(row.vectors).max():g}, float16 ends at 65504; "
                     "start again with dtype='float32' and overwrite=True"
                 ) from None
@@ -140,7 +168,15 @@ class Spool:
         with self._write_errors():
             self._finish_part()
             with draft_file(self.target, draft=self.folder / "open.packed") as packed:
-                write_vectors(packed, self.rows(), self._layout, ending=self._ending, count=self.num_rows)
+                write_vectors(
+                    packed,
+                    self.rows(),
+                    self._layout,
+                    ending=self._ending,
+                    count=self.num_uses() if self._layout.uses else self.num_rows,
+                    metadata=self._metadata,
+                )
+            write_json(self.folder / _PACKED, {})
             _delete_spool(self.folder)
 
     def __enter__(self) -> Self:
@@ -153,9 +189,16 @@ class Spool:
             if self.num_rows == 0:  # there is nothing to resume
                 _delete_spool(self.folder)
 
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """Yield what is known of each row of the finished parts, without its vectors."""
+        for part in self._parts():
+            with part.open("rb") as lines:
+                yield from map(self._read_row, lines)
+
     def _parts(self) -> list[Path]:
         parts = sorted(self.folder.glob("[0-9]*.jsonl"))
-        if [part.name for part in parts] != [f"{number:06d}.jsonl" for number in range(len(parts))]:
+        in_order = [part.name for part in parts] == [f"{number:06d}.jsonl" for number in range(len(parts))]
+        if not in_order or not all(part.with_suffix(".vectors").is_file() for part in parts):
             raise _damaged(f"{self.folder} has lost some of its parts")
         return parts
 
@@ -172,48 +215,63 @@ class Spool:
         self._open, self._open_bytes, self._num_parts = [], 0, self._num_parts + 1
 
     def _check_job(self, job: Mapping[str, Any]) -> None:
-        before = self._read((self.folder / "job.json").read_bytes())
+        before = self._read((self.folder / _JOB).read_bytes())
         if changes := setting_changes(before, json.loads(json.dumps(job))):
+            todo = "Use the same settings"
+            if len(changes) == 1 and changes[0].startswith("engine "):
+                todo = (
+                    "Engines round differently: set the environment variable "
+                    f"ELMOKIT_KERNEL={before['engine']}, accept it with any_engine=True"
+                )
             raise DataError(
                 f"{self.folder} was started with other settings: {'; '.join(changes)}. "
-                "Use the same settings, or start again with overwrite=True"
+                f"{todo}, or start again with overwrite=True"
             )
 
     def _read(self, content: bytes) -> dict[str, Any]:
         """Parse a JSON object of the spool."""
         try:
-            found = json.loads(content)
+            found = parse_json(content)
         except ValueError as error:
             raise _damaged(f"{self.folder} has a file that is not JSON ({error})") from error
         if not isinstance(found, dict):
             raise _damaged(f"{self.folder} has a file that is not a JSON object")
         return found
 
-    @contextlib.contextmanager
-    def _write_errors(self) -> Iterator[None]:
-        """Turn an error of the file system into a DataError that says what to do."""
-        try:
-            yield
-        except OSError as error:
-            kept = f"what is done so far is kept in {self.folder}: run again with resume=True"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                todo = f"free some space (packing needs as much again as the spool takes); {kept}"
-            elif self.folder.exists():
-                todo = kept
-            else:
-                todo = "choose a folder you may write to"
-            raise DataError(f"cannot write {self.target}: {plain_reason(error)}; {todo}") from error
+    def _read_row(self, line: bytes) -> dict[str, Any]:
+        """Parse the line of a row."""
+        row = self._read(line)
+        text, tokens, offsets = row.get("text"), row.get("tokens"), row.get("offsets")
+        lists = isinstance(tokens, list) and isinstance(offsets, list)
+        pairs = lists and all(isinstance(pair, list) and len(pair) == 2 for pair in row["offsets"])
+        if not (isinstance(text, str) and pairs and len(row) == 3):
+            raise _damaged(f"{self.folder} has a line without text, tokens and offsets")
+        return row
+
+    @property
+    def advice(self) -> str:
+        """What a user can do after an error or Ctrl-C."""
+        if (self.folder / _JOB).exists():
+            return f"what is done so far is kept in {self.folder}: run again with resume=True to continue"
+        return "nothing is kept yet: start again"
+
+    def _write_errors(self) -> contextlib.AbstractContextManager[None]:
+        return write_errors(self.target, lambda: self.advice)
 
 
-def _check_target(target: Path, folder: Path, *, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise ConfigError("resume=True and overwrite=True contradict each other; choose one of the two")
+def check_target(target: Path) -> None:
+    """Raise a DataError if no file can have this name."""
     if target.is_dir():
         raise DataError(f"{target} is a folder; name a file in it")
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is in the way and is not a folder; move it, or choose another name")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
+
+
+def _check_way(target: Path, folder: Path, *, resume: bool, overwrite: bool) -> None:
+    if resume and overwrite:
+        raise ConfigError("resume=True and overwrite=True contradict each other; choose one of the two")
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is in the way and is not a folder; move it, or choose another name")
     if resume or overwrite:
         return
     if folder.exists():
@@ -229,9 +287,9 @@ def _delete_spool(folder: Path) -> None:
     """Delete only the spool's own files: `rmdir` refuses a folder that holds anything else."""
     if not folder.exists():
         return
-    # job.json last: as long as there is a part, it says what the folder is.
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == "job.json"):
-        if path.suffix in _SUFFIXES:
+    # These two last: as long as there is a part, they say what the folder is.
+    for path in sorted(folder.iterdir(), key=lambda path: (path.name in (_JOB, _PACKED), path.name)):
+        if _OWN.fullmatch(path.name):
             path.unlink()
     folder.rmdir()
 

@@ -1,12 +1,13 @@
 """Choose the format of a vector file by the ending of its name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from elmokit.errors import ConfigError, MissingExtra
-from elmokit.vectors.rows import Layout, Row
+from elmokit.vectors.rows import Layout, Row, file_rows
 
 # Module and function; imported when needed, since pyarrow is optional.
 _WRITERS = {
@@ -16,6 +17,8 @@ _WRITERS = {
     ".parquet": ("arrow", "write_parquet"),
     ".arrow": ("arrow", "write_arrow"),
     ".npy": ("numpy_files", "write_npy"),
+    ".csv": ("csv_files", "write_csv"),
+    ".tsv": ("csv_files", "write_tsv"),
 }
 ENDINGS = tuple(_WRITERS)
 
@@ -45,7 +48,37 @@ def require_pyarrow(purpose: str) -> None:
         raise MissingExtra("pyarrow", "arrow", purpose)
 
 
-def write_vectors(path: Path, rows: Iterator[Row], layout: Layout, *, ending: str, count: int) -> None:
-    """Write `count` rows to `path` in the format of `ending`, one row in memory at a time."""
+def write_vectors(
+    path: Path,
+    rows: Iterable[Row],
+    layout: Layout,
+    *,
+    ending: str,
+    count: int,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Write rows to `path` in the format of `ending`, one row in memory at a time.
+
+    Args:
+        path: The file.
+        rows: Sentences as `layout` says.
+        layout: Shape and type of their vectors.
+        ending: One of `ENDINGS`.
+        count: How many rows the file will have: sentences, or uses.
+        metadata: Settings, which the file keeps if its format has a place for them.
+    """
     module, name = _WRITERS[ending]
-    getattr(import_module(f"elmokit.vectors.{module}"), name)(path, rows, layout, count)
+    write = getattr(import_module(f"elmokit.vectors.{module}"), name)
+    write(path, file_rows(rows, layout), layout, count, {"unit": layout.unit, **(metadata or {})})
+
+
+def arrow_stream(rows: Iterable[Row], layout: Layout, metadata: Mapping[str, Any]) -> bytes:
+    """Return rows as an Arrow IPC stream, with the columns of an Arrow file.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    require_pyarrow("an Arrow stream")
+    from elmokit.vectors.arrow import stream_bytes
+
+    return stream_bytes(file_rows(rows, layout), layout, {"unit": layout.unit, **metadata})

@@ -1,0 +1,196 @@
+"""One vector for a sentence: how it is made of the vectors of its tokens, and the fitting of that."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from elmokit.base import check_number, check_option, check_whole_number, progress_display
+from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence, layer_index
+from elmokit.errors import ConfigError, DataError
+from elmokit.formats import find_model, looks_native, try_json, write_pooling
+from elmokit.model import FittedPooling, fit_statistics
+from elmokit.text import Input, TextSource, make_tokenizer, read_texts, split_language
+
+if TYPE_CHECKING:
+    from elmokit.embed.embedder import Embedder
+
+SentencePooling = Literal["mean", "max", "ends", "sif", "whitened"]
+
+_WORDS = 10_000  # with a weight; rarer ones hardly differ from 1
+_FEWEST = 1000  # sentences to fit on
+
+
+@dataclass(frozen=True)
+class Pooler:
+    """Makes a vector of each sentence; `SentencePooling` names the ways.
+
+    Attributes:
+        pooling: The way.
+        layers: The layers, for the ways that are not fitted.
+        shape: The shape of a vector, with the number of layers first if there are several.
+        fitted: The statistics, for "sif" and "whitened".
+    """
+
+    pooling: SentencePooling
+    layers: LayerChoice
+    shape: tuple[int, ...]
+    fitted: FittedPooling | None
+
+    @classmethod
+    def of(
+        cls, embedder: "Embedder", pooling: SentencePooling | None, layers: LayerChoice | None
+    ) -> "Pooler":
+        """Check a choice and fill in what was not said.
+
+        By default vectors are "whitened" if that was fitted for the model, else the "mean" of the layers'
+        mix; the mean, too, if only layers are chosen.
+
+        Raises:
+            ConfigError: The choice is unknown, not fitted for this model, or contradicts itself.
+        """
+        fitted = embedder.bundle.pooling
+        if pooling is None:
+            pooling = "whitened" if fitted is not None and layers is None else "mean"
+        check_option("pooling", pooling, get_args(SentencePooling))
+        if pooling in get_args(Pooling):
+            chosen = "mix" if layers is None else layers
+            found = [] if chosen in ("mix", "average") else layer_index(chosen, embedder.num_layers)
+            several = [len(found)] if isinstance(found, list) and found else []
+            return cls(pooling, chosen, (*several, embedder.dim), None)
+        if fitted is None:
+            raise ConfigError(
+                f"pooling={pooling!r} needs statistics, which this model does not have; fit them with "
+                "elmokit.fit_pooling, or choose mean, max or ends"
+            )
+        if layers is not None:
+            raise ConfigError(
+                f"pooling={pooling!r} has layers of its own, found layers={layers!r}; leave it out"
+            )
+        return cls(pooling, "all", (embedder.dim if pooling == "sif" else fitted.dim,), fitted)
+
+    def __call__(self, sentence: Sentence) -> Floats:
+        """Return the vector of a sentence; zeros for an empty one."""
+        if self.fitted is None:
+            simple: Pooling = self.pooling  # type: ignore[assignment]  # `of` has checked it
+            return sentence.pool(simple, layers=self.layers)
+        if not len(sentence):
+            return np.zeros(self.shape, np.float32)
+        if self.pooling == "sif":
+            return self.fitted.sif(sentence.tokens, sentence.layers)
+        return self.fitted.whitened(self.fitted.means_of(sentence.tokens, sentence.layers))
+
+
+def fit_pooling(
+    embedder: "Embedder",
+    source: TextSource,
+    *,
+    tokens: bool = False,
+    split: bool | str = False,
+    smoothing: float = 3e-4,
+    layer_weights: Sequence[float] | None = None,
+    num_axes: int = 192,
+    most: int = 30_000,
+    progress: bool = False,
+) -> FittedPooling:
+    """Fit what "sif" and "whitened" sentence vectors need, on text without labels.
+
+    Args:
+        embedder: The model.
+        source: A text file, one sentence per line; "-" for standard input; or a list of lines.
+        tokens: Whether lines are tokens separated by blanks.
+        split: Whether to split running text into sentences first. A language code chooses the rules; True
+            means the language of the model's tokenizer.
+        smoothing: a in the weight a / (a + p) of a word whose share in the text is p.
+        layer_weights: The weight of each layer in a whitened vector, token layer first; by default 1 for the
+            token layer and 0.3 for the others.
+        num_axes: The numbers of a whitened vector for each layer.
+        most: How many sentences to fit on; of more, a random sample is taken.
+        progress: Show progress on standard error, if that is a terminal.
+
+    Raises:
+        ConfigError: A value is not allowed.
+        DataError: The text has less than a thousand sentences.
+
+    Example:
+        >>> elmo.pooling = elmokit.fit_pooling(elmo, "text.txt")  # doctest: +SKIP
+    """
+    check_number("smoothing", smoothing, above=0)
+    check_whole_number("num_axes", num_axes, least=1)
+    check_whole_number("most", most, least=_FEWEST)
+    if layer_weights is None:
+        layer_weights = [1.0] + [0.3] * (embedder.num_layers - 1)
+    if len(layer_weights) != embedder.num_layers or not any(layer_weights) or min(layer_weights) < 0:
+        raise ConfigError(f"expected {embedder.num_layers} weights of layers, found {list(layer_weights)}")
+    language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
+    sentences = _sample(source, tokens, language, most)
+    tokenize = make_tokenizer(embedder.tokenizer_spec)
+    counts = Counter(
+        word.lower()
+        for text in sentences
+        for word in (text if isinstance(text, list) else [token.text for token in tokenize(text)])
+    )
+    total = counts.total()
+    common = [(word, count) for word, count in counts.most_common(_WORDS) if word and "\n" not in word]
+    weights = np.array([smoothing / (smoothing + count / total) for _, count in common], np.float32)
+    words = [word for word, _ in common]
+    dim = embedder.dim
+    start = FittedPooling(
+        tuple(words),
+        weights,
+        np.zeros(dim, np.float32),
+        np.zeros((embedder.num_layers, dim), np.float32),
+        np.zeros((embedder.num_layers, dim, 1), np.float32),
+        np.array(layer_weights, np.float32),
+    )
+    with progress_display(shown=progress) as begin:
+        advance = begin("sentences", len(sentences))
+        means = []
+        for sentence in embedder.stream(sentences, copy=False):
+            advance()
+            if len(sentence):
+                means.append(start.means_of(sentence.tokens, sentence.layers))
+    return fit_statistics(
+        words, weights, np.stack(means), layer_weights=layer_weights, num_axes=min(num_axes, dim)
+    )
+
+
+def store_pooling(embedder: "Embedder", pooling: FittedPooling, folder: str | Path) -> None:
+    """Write fitted statistics into the folder of the model, and use them from now on.
+
+    Raises:
+        ConfigError: The folder is not one that elmokit wrote.
+        DataError: It cannot be written.
+    """
+    place = find_model(folder)
+    if not looks_native(try_json(place / "config.json")):
+        raise ConfigError(
+            f"{folder} is not in elmokit's own format, which alone has room for the statistics of sentence "
+            "vectors; convert the model first"
+        )
+    write_pooling(pooling, place)
+    embedder.bundle = replace(embedder.bundle, pooling=pooling)
+
+
+def _sample(source: TextSource, tokens: bool, language: str | None, most: int) -> list[Input]:
+    draw = random.Random(0)
+    kept: list[Input] = []
+    read = 0
+    for text in read_texts(source, tokens=tokens, split=language):
+        if not text or (isinstance(text, str) and not text.strip()):
+            continue
+        read += 1
+        if len(kept) < most:
+            kept.append(text)
+        elif (place := draw.randrange(read)) < most:
+            kept[place] = text
+    if read < _FEWEST:
+        raise DataError(
+            f"the text has {read:,} sentences, expected at least {_FEWEST:,} to fit on; pass more text, or "
+            "split=True if a line holds several sentences"
+        )
+    return kept
