@@ -36,6 +36,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_losses(corpus, tmp_path, ord
         assert torch.equal(a, b)
 
 
+def test_losses_with_and_without_the_native_kernel_are_alike(corpus, tmp_path, monkeypatch):
+    monkeypatch.delenv("ELMOKIT_KERNEL", raising=False)
+    make_loop(corpus, tmp_path / "native").run(lambda _: None)
+    monkeypatch.setenv("ELMOKIT_KERNEL", "torch")
+    make_loop(corpus, tmp_path / "torch").run(lambda _: None)
+    for (step, found), (_, wanted) in zip(
+        losses(tmp_path / "native"), losses(tmp_path / "torch"), strict=True
+    ):
+        assert found == pytest.approx(wanted, abs=0.01 if step < 30 else 0.05)
+
+
 def test_a_run_that_was_killed_goes_on_to_the_same_losses(corpus, tmp_path):
     make_loop(corpus, tmp_path / "whole").run(lambda _: None)
     script = f"""
@@ -100,4 +111,4 @@ def test_held_out_perplexity_is_measured_on_the_way(corpus, tmp_path, monkeypatc
     found = [record["heldout"]["mean"] for record in read_metrics(tmp_path) if "heldout" in record]
     assert len(found) == 4  # one at every record of this short run
     assert found[-1] < found[0]
-    assert "held-out perplexity" in said[0]
+    assert "perplexity of the held-out text" in said[0]

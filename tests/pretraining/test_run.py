@@ -1,6 +1,8 @@
 """From text to a model folder by the command line, and every way that it can go wrong."""
 
+import datetime
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import elmokit
 from elmokit.cli import main
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
+from elmokit.pretraining.bilm import bilm_job, text_to_model
 from elmokit.pretraining.bilm.bilm_job import BiLMJob
 from elmokit.training import read_metrics
 from tests.small_runs import sentences
@@ -130,31 +133,152 @@ def test_a_longer_budget_goes_on(text):
     assert [record["step"] for record in read_metrics(text / "model" / "training")] == [10, 20]
 
 
-def test_ctrl_c_saves_and_resume_goes_on(text):
+def run_interrupted(text, step, *arguments):
+    """Run the command in a process of its own and press Ctrl-C at a step."""
     script = f"""
         import os, signal
         from elmokit.pretraining.bilm.bilm_job import BiLMJob
         compute = BiLMJob.compute
         def interrupted(self, step):
-            if step == 7:
+            if step == {step}:
                 os.kill(os.getpid(), signal.SIGINT)
             return compute(self, step)
         BiLMJob.compute = interrupted
         from elmokit.cli import main
-        main({command(text, "--train-tokens", "400")!r})
+        main({list(arguments)!r})
     """
-    stopped = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
-    )
+    script = textwrap.dedent(script)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_ctrl_c_leaves_a_model_and_resume_needs_only_its_folder(text):
+    stopped = run_interrupted(text, 11, *command(text, "--train-tokens", "400"))
     assert stopped.returncode == 130, stopped.stderr
     assert "stopping after this step" in stopped.stderr
-    assert "keeps what was learnt" in stopped.stderr
-    assert not (text / "model" / "config.json").exists()
-    assert invoke(*command(text, "--train-tokens", "400", "--resume")).exit_code == 0
-    whole = invoke(*command(text, "--train-tokens", "400", out="whole"))
-    assert whole.exit_code == 0
+    out = text / "model"
+    assert f"{out} holds the model as it is now, and elmokit pretrain --out {out} --resume continues" in (
+        stopped.stderr
+    )
+    assert elmokit.load(out).embed("the old cat").layers.shape == (3, 3, 16)
+    assert len(LanguageModel.load(out).fill("the [MASK] cat .")[0]) == 10
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "**The training was interrupted: 60% of it is done.**" in card
+    found = [record["heldout"] for record in read_metrics(out / "training") if "heldout" in record]
+    assert f"| held-out text | after | {found[-1]['forward']:.1f} |" in card
+    (text / "text.txt").unlink()  # the corpus is prepared: its text is not needed any more
+    result = invoke("pretrain", "--resume", str(out))
+    assert result.exit_code == 0, result.output
+    assert "interrupted" not in (out / "README.md").read_text(encoding="utf-8")
+    (text / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
+    assert invoke(*command(text, "--train-tokens", "400", out="whole")).exit_code == 0
     read = [(text / name / "model.safetensors").read_bytes() for name in ("model", "whole")]
     assert read[0] == read[1]
+
+
+def test_a_resumed_run_keeps_its_command_version_and_date(text, monkeypatch):
+    given = command(text, "--train-tokens", "200")
+    monkeypatch.setattr(sys, "argv", ["elmokit", *given])
+    assert invoke(*given).exit_code == 0
+    monkeypatch.setattr(sys, "argv", ["elmokit", "pretrain", "--resume", "model"])
+    result = invoke("pretrain", "--resume", "-o", str(text / "model"), "--train-tokens", "400")
+    assert result.exit_code == 0, result.output
+    card = (text / "model" / "README.md").read_text(encoding="utf-8")
+    assert shlex.join(["elmokit", *given]) in card
+    assert "--resume" not in card
+    assert f"; elmokit {elmokit.__version__}, {datetime.date.today()}." in card
+    assert "400 tokens in 20 steps" in card
+
+
+def test_an_interrupted_preparation_is_resumed_too(text, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt("interrupted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(text_to_model, "prepare_corpus", interrupted)
+        assert invoke(*command(text, "--train-tokens", "200")).exit_code == 130
+    assert not (text / "model" / "training" / "corpus").exists()
+    result = invoke("pretrain", "--resume", str(text / "model"))
+    assert result.exit_code == 0, result.output
+    assert elmokit.load(text / "model").embed("the cat").layers.shape == (3, 2, 16)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        (["pretrain", "text.txt"], 2, "Missing -o/--out"),
+        (["pretrain", "-o", "model"], 2, "Missing INPUT…"),
+        (["pretrain", "--resume", "nowhere"], 1, "nowhere holds no run to resume"),
+        (
+            ["pretrain", "--resume", "model", "--size", "tiny"],
+            1,
+            "another recipe: size is tiny, was 16/8. Resume",
+        ),
+        (["pretrain", "--resume", "model", "--batch", "8"], 1, "another recipe: batch is 8, was 4. Resume"),
+        (
+            ["pretrain", "--resume", "model", "--lowercase"],
+            1,
+            "continues with the text that it was started with",
+        ),
+    ],
+)
+def test_what_cannot_be_resumed(text, monkeypatch, given, code, message):
+    monkeypatch.chdir(text)
+    assert invoke(*command(text, "--train-tokens", "200")).exit_code == 0
+    refused = invoke(*given)
+    assert refused.exit_code == code
+    assert message in refused.output
+    assert len(refused.output) < 400  # no settings in full
+
+
+def test_a_run_of_an_older_version_has_no_record(text):
+    assert invoke(*command(text, "--train-tokens", "200")).exit_code == 0
+    record = text / "model" / "training" / "run.json"
+    record.write_text("{")
+    damaged = invoke("pretrain", "--resume", str(text / "model"))
+    assert "run.json is damaged" in damaged.output
+    record.unlink()
+    refused = invoke("pretrain", "--resume", str(text / "model"))
+    assert refused.exit_code == 1
+    assert "the text to train on is missing" in refused.output
+    assert invoke(*command(text, "--train-tokens", "400", "--resume")).exit_code == 0
+
+
+def test_text_by_character_gets_a_vector_for_each_character(text):
+    lines = ["银行提高了利率。", "他坐在河岸上。", "银行在河边。", "利率提高了。"] * 40
+    (text / "zh.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    given = ["pretrain", str(text / "zh.txt"), "--language", "zh", "--train-tokens", "40"]
+    given += ["--batch", "2", "--unroll", "5", "--size", "tiny"]
+    result = invoke(*given, "-o", str(text / "zh"))
+    assert result.exit_code == 0, result.output
+    assert "the recipe 'characters' gives each character a vector" in " ".join(result.output.split())
+    elmo = elmokit.load(text / "zh")
+    assert elmo.model.config.encoder.num_words == len(elmo.bundle.vocabulary)
+    assert elmo.tokenizer_spec.name == "characters"
+    assert "| words | True |" in (text / "zh" / "README.md").read_text(encoding="utf-8")
+    again = invoke(
+        *given, "--size", "tiny", "--recipe", "default", "-o", str(text / "bytes"), "--unroll", "5"
+    )
+    assert again.exit_code == 0, again.output
+    assert elmokit.load(text / "bytes").model.config.encoder.reads == "bytes"
+
+
+def test_the_card_names_what_the_curve_shows(text, monkeypatch):
+    for module in (bilm_job, text_to_model):
+        monkeypatch.setattr(module, "EVALUATED_TOKENS", 20)
+    drawn = []
+    monkeypatch.setattr(text_to_model, "draw_curve", lambda *given: drawn.append(given))
+    result = invoke(*command(text, "--train-tokens", "800"))
+    assert result.exit_code == 0, result.output
+    assert "perplexity of the held-out text, first 20 tokens" in " ".join(result.output.split())
+    records = read_metrics(text / "model" / "training")
+    last = [record["heldout"] for record in records if "heldout" in record][-1]
+    card = (text / "model" / "README.md").read_text(encoding="utf-8")
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in card.splitlines() if "held-out" in line}
+    part, whole = rows["| held-out text, first 20 tokens"], rows["| held-out text"]
+    ((_, _, measured, (tokens, end)),) = drawn  # the last point of the curve
+    assert (measured, tokens >= 800) == ("held-out text, first 20 tokens", True)
+    assert part[2] == f"{end.forward:.1f}"
+    assert (part[-1], whole[-1]) == (f"{last['words']} |", "105 |")
 
 
 @pytest.mark.parametrize("softmax", ["adaptive", "full"])
@@ -236,8 +360,6 @@ def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
     assert nowhere.exit_code == 1
     assert "nowhere.txt is not a file" in nowhere.output
     begun = text / "adapted" / "training" / "softmax" / "checkpoints"
-    begun.mkdir(parents=True)
-    assert invoke(*given, "--resume").exit_code == 1  # an empty folder is no run
     monkeypatch.setattr(BiLMJob, "compute", interrupted)
     assert invoke(*given).exit_code != 0
     monkeypatch.undo()
@@ -311,7 +433,10 @@ def test_a_lower_cased_model_is_trained_further_in_lower_case(text):
             "an adaptive softmax needs cutoffs",
         ),
         (lambda folder: (folder / "recipe.toml").write_text("batch = "), "is not a TOML file"),
-        (lambda folder: (folder / "recipe.toml").unlink(), "is neither a file nor one of default, paper"),
+        (
+            lambda folder: (folder / "recipe.toml").unlink(),
+            "is neither a file nor one of default, characters",
+        ),
         (
             lambda folder: (folder / "recipe.toml").write_text('softmax = "adaptive"\nbatch = 4'),
             "lie beyond the vocabulary",

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elmokit.pretraining.bilm import softmax_training as module
+from elmokit.kernels import softmax_blocks as module
 from elmokit.pretraining.bilm.softmax_training import (
     AdaptiveSoftmax,
     FullSoftmax,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmokit.errors import ConfigError, TrainingError
-from elmokit.training import Budget, Evaluation, Loop, Plan, Schedule, StepResult, read_metrics
+from elmokit.training import Budget, Evaluation, Loop, Plan, Position, Schedule, StepResult, read_metrics
 
 
 class Number:
@@ -76,6 +76,24 @@ def test_a_stopped_run_continues_to_the_same_numbers(tmp_path, after):
     ]
     assert timeless[0] == timeless[1]
     assert again.position.scores == whole.position.scores
+
+
+def test_a_run_may_be_continued_by_another_engine_and_tells(tmp_path):
+    def run(engine, stopped):
+        said = []
+        plan = Plan(budget=Budget(steps=6), schedule=Schedule(peak=0.1))
+        loop = Loop(Number(), tmp_path, plan, settings={}, engine=engine, say=said.append)
+        loop.run(stopped=lambda: stopped)
+        return loop, said
+
+    assert run("avx2", stopped=True)[1] == []
+    loop, said = run("torch", stopped=True)
+    assert loop.position.engines == ["avx2", "torch"]
+    assert said == ["this run is computed by avx2, then by torch; rounding differs"]
+    assert run("torch", stopped=True)[0].position.engines == ["avx2", "torch"]
+    old = Position(step=3)  # of a version that did not note engines
+    old.continue_with("avx2")
+    assert old.engines == ["torch", "avx2"]
 
 
 def test_early_stopping_and_the_best_checkpoint(tmp_path):

@@ -1,5 +1,15 @@
 """Pretraining: from raw text to a model folder."""
 
-from elmokit.pretraining.bilm import PerplexityChange, Recipe, pretrain, read_recipe
+from elmokit.pretraining.bilm import (
+    ADAPT,
+    PerplexityChange,
+    Recipe,
+    RunRecord,
+    pretrain,
+    pretraining_summary,
+    read_recipe,
+)
 
-__all__ = ["PerplexityChange", "Recipe", "pretrain", "read_recipe"]
+__all__ = [
+    "ADAPT", "PerplexityChange", "Recipe", "RunRecord", "pretrain", "pretraining_summary", "read_recipe",
+]  # fmt: skip

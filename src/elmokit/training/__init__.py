@@ -13,6 +13,7 @@ from elmokit.training.loop import Loop
 from elmokit.training.metrics import read_metrics
 from elmokit.training.plan import Budget, Plan, Schedule
 from elmokit.training.processes import Processes
+from elmokit.training.run_state import RunSummary, summarise_run
 
 __all__ = [
     "Budget",
@@ -23,10 +24,12 @@ __all__ = [
     "Plan",
     "Position",
     "Processes",
+    "RunSummary",
     "Schedule",
     "Status",
     "StepResult",
     "read_metrics",
     "status_bar",
     "stop_at_interrupt",
+    "summarise_run",
 ]

@@ -1,16 +1,33 @@
-"""Checkpoints of a run: the last few, and the best."""
+"""Checkpoints of a run: the last few, and the best.
 
+A checkpoint is a file of `torch.save`: a zip archive with a checksum of each part, which are verified before
+anything of it is used.
+"""
+
+import logging
+import lzma
 import pickle
 import re
+import struct
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from elmokit.base import draft_file, plain_reason, remove_drafts
+from elmokit.base import draft_file, write_errors
 from elmokit.errors import DataError
+from elmokit.formats import load_pickled
+
+logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"step-(\d+)\.pt")
+# What reading a damaged file, or one of something else, may raise.
+_UNREADABLE = (
+    *(OSError, RuntimeError, EOFError, ValueError, LookupError, AttributeError, TypeError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+)
 
 
 class Checkpoints:
@@ -30,44 +47,44 @@ class Checkpoints:
         return bool(self._all())
 
     def save(self, step: int, content: dict[str, Any], *, best: int | None = None) -> None:
-        """Write a checkpoint, then delete old ones, except that of step `best`.
+        """Write a checkpoint, then delete old ones, except that of step `best`, and damaged later ones.
 
         Raises:
             DataError: The disk is full or may not be written; earlier checkpoints are untouched.
         """
         target = self._path(step)
-        try:
+        # torch reports a failed write as a RuntimeError.
+        with write_errors(target, "continue with resume=True", also=(RuntimeError,)):
             self._folder.mkdir(parents=True, exist_ok=True)
-            remove_drafts(self._folder)  # a killed run may have left one
             with draft_file(target) as draft:
                 torch.save(content, draft)
-        except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
-            earlier = "the one before it is whole" if self.exist else "there is none before it"
-            raise DataError(
-                f"the checkpoint {target} cannot be written ({plain_reason(error)}); make room and continue "
-                f"with resume=True: {earlier}"
-            ) from error
-        for old in self._all()[: -self._keep]:
-            if best is None or old != self._path(best):
-                old.unlink(missing_ok=True)
+            newest = self._all().index(target)
+            for old in (*self._all()[: max(0, newest + 1 - self._keep)], *self._all()[newest + 1 :]):
+                if best is None or old != self._path(best):
+                    old.unlink(missing_ok=True)
 
-    def load(self, step: int | None = None) -> dict[str, Any] | None:
-        """Return the content of the newest checkpoint, or of that of a step; None if there is none.
+    def load(self, step: int | None = None, *, mapped: bool = False) -> dict[str, Any] | None:
+        """Return the content of a checkpoint; None if there is none.
+
+        Args:
+            step: That of this step; by default the newest one that is not damaged.
+            mapped: Read no tensor before it is used, and verify no checksum.
 
         Raises:
-            DataError: It cannot be read.
+            DataError: None of them can be read.
         """
-        if not self.exist:
-            return None
-        path = self._all()[-1] if step is None else self._path(step)
-        try:
-            content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        paths = self._all()[::-1] if step is None else [self._path(step)]
+        for path in paths:
+            try:
+                return _read(path, mapped=mapped)
+            except _UNREADABLE as error:
+                logger.warning("the checkpoint %s is damaged and is skipped (%s)", path, error)
+        if paths:
             raise DataError(
-                f"the checkpoint {path} is damaged or not one of elmokit's; remove it to continue from the "
-                "one before it"
-            ) from error
-        return content
+                f"no checkpoint in {self._folder} can be read ({', '.join(path.name for path in paths)}); "
+                "delete that folder and start again"
+            )
+        return None
 
     def _path(self, step: int) -> Path:
         return self._folder / f"step-{step:09d}.pt"
@@ -76,3 +93,14 @@ class Checkpoints:
         if not self._folder.is_dir():
             return []
         return sorted(path for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
+
+
+def _read(path: Path, *, mapped: bool) -> dict[str, Any]:
+    with zipfile.ZipFile(path) as archive:
+        damaged = None if mapped else archive.testzip()
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
+    content = load_pickled(path, mapped=mapped)
+    if not isinstance(content, dict):
+        raise TypeError("it does not hold a run")
+    return content

@@ -63,7 +63,7 @@ class Job(Protocol):
         """Return everything that `load_state_dict` needs to continue: tensors and plain data."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from there."""
+        """Take over a state that `state_dict` returned."""
 
 
 @dataclass
@@ -81,6 +81,14 @@ class Position:
     summed: int = 0  # the number of those steps
     scores: list[float] = field(default_factory=list)  # of all evaluations
     best_step: int | None = None
+    engines: list[str] = field(default_factory=list)  # that have computed it, one after the other
+
+    def continue_with(self, engine: str) -> None:
+        """Note the engine that computes from here on."""
+        if self.step and not self.engines:  # of a version that did not note it
+            self.engines = ["torch"]
+        if self.engines[-1:] != [engine]:
+            self.engines = [*self.engines, engine]
 
 
 @dataclass(frozen=True)

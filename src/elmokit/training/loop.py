@@ -36,6 +36,8 @@ class Loop:
         plan: How long, how fast, and when to evaluate.
         settings: Plain data that must be the same when an interrupted run is resumed.
         processes: That train together.
+        engine: What computes: an instruction set of the native kernel, or "torch". A run may be continued by
+            another; its position, and so its checkpoints, list them all.
         say: Called with messages for people.
     """
 
@@ -47,11 +49,12 @@ class Loop:
         *,
         settings: dict[str, Any],
         processes: Processes | None = None,
+        engine: str = "torch",
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.job, self._plan, self._say = job, plan, say
         self._processes = processes or Processes()
-        self.state = RunState(job, folder, settings, self._processes)
+        self.state = RunState(job, folder, settings, self._processes, engine)
         self._last_evaluation = ""
 
     @property
@@ -74,14 +77,16 @@ class Loop:
     ) -> bool:
         """Train until finished (True) or until `stopped()` (False); either way leave a checkpoint."""
         self.state.restore()
+        if len(self.position.engines) > 1:
+            self._say(f"this run is computed by {', then by '.join(self.position.engines)}; rounding differs")
         if self.position.step == 0:
-            self.state.save()  # if the first loss explodes, there is something to return to
+            self.state.save(self.progress)  # if the first loss explodes, there is something to return to
         with ExitStack() as stack:
             metrics = None
             if self._processes.leads:
                 metrics = stack.enter_context(closing(Metrics(self.state.folder, self.position.step)))
             self._train(metrics, report, stopped)
-        self.state.save()
+        self.state.save(self.progress)
         return self.finished
 
     def _train(
@@ -102,7 +107,7 @@ class Loop:
             if self._plan.record_due(self.position, self.progress):
                 self._record(metrics)
             if self.state.unsaved_seconds > _CHECKPOINT_SECONDS:
-                self.state.save()
+                self.state.save(self.progress)
             speed = (self.position.tokens - tokens_before) / elapsed
             report(Status(self.position, self.progress, result.loss, speed, self._last_evaluation))
 
@@ -133,9 +138,9 @@ class Loop:
         at.sums, at.summed = {}, 0
         found = self._evaluate_if_due()
         if metrics is not None:
-            metrics.write({**record, **(found.record if found else {})})
+            metrics.write({**record, **(found.record if found else {})}, flush=found is not None)
         if found and found.score is not None:
-            self.state.save()
+            self.state.save(self.progress)
 
     def _evaluate_if_due(self) -> Evaluation | None:
         at, due = self.position, self._plan.evaluations_due(self.position, self.progress)

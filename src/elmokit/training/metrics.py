@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import plain_reason, write_text
+from elmokit.base import flush_to_disk, parse_json, write_errors, write_text
 from elmokit.errors import DataError
 
 
@@ -19,15 +19,14 @@ class Metrics:
     """
 
     def __init__(self, folder: Path, step: int) -> None:
-        self._folder = folder
+        self._folder, self._path = folder, folder / "metrics.jsonl"
         self._open(step)
 
     def _open(self, step: int) -> None:
-        path = self._folder / "metrics.jsonl"
         kept = [record for record in read_metrics(self._folder) if record["step"] <= step]
         with self._write_errors():
-            write_text(path, "".join(json.dumps(record) + "\n" for record in kept))
-            self._file = path.open("a", encoding="utf-8")
+            write_text(self._path, "".join(json.dumps(record) + "\n" for record in kept))
+            self._file = self._path.open("a", encoding="utf-8")
         self._board = _tensorboard(self._folder / "tensorboard", step)
 
     def rewind(self, step: int) -> None:
@@ -35,24 +34,19 @@ class Metrics:
         self.close()
         self._open(step)
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Append a record; it has a `step`."""
+    def write(self, record: dict[str, Any], *, flush: bool = False) -> None:
+        """Append a record, which has a `step`; `flush` waits until it is on the disk."""
         with self._write_errors():
             self._file.write(json.dumps(record) + "\n")
             self._file.flush()
+            if flush:
+                flush_to_disk(self._path)
         if self._board is not None:
             for name, value in _numbers(record):
                 self._board.add_scalar(name, value, record["step"])
 
-    @contextmanager
-    def _write_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise DataError(
-                f"{self._folder}/metrics.jsonl cannot be written ({plain_reason(error)}); make room and "
-                "continue with resume=True: the last checkpoint is whole"
-            ) from error
+    def _write_errors(self) -> AbstractContextManager[None]:
+        return write_errors(self._path, "continue with resume=True: the last checkpoint is whole")
 
     def close(self) -> None:
         """Close the files."""
@@ -66,8 +60,12 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     path = folder / "metrics.jsonl"
     if not path.exists():
         return []
-    whole_lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in whole_lines]
+    whole_lines = path.read_bytes().split(b"\n")[:-1]
+    try:
+        records = [parse_json(line) for line in whole_lines]
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}); delete the damaged line") from error
+    return [record for record in records if isinstance(record, dict) and "step" in record]
 
 
 def _tensorboard(folder: Path, step: int) -> Any:  # noqa: ANN401  (its writer, or None)

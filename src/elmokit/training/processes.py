@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 
 import torch
 import torch.distributed as dist
@@ -37,6 +38,9 @@ class Processes:
             return
         if device.type == "cuda":
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        # Functions of this module have the group as a default argument. If it were imported later (by
+        # torch.optim), they would keep the group's threads until the interpreter has ended, which aborts.
+        import_module("torch.distributed.nn.functional")
         # Numbers to agree on are on the CPU, gradients on the device.
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
         try:

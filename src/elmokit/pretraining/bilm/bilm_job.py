@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from torch import nn
+
 from elmokit.corpus import PreparedCorpus
+from elmokit.formats import ModelBundle
 from elmokit.kernels import PairOfThreads, Precision
 from elmokit.language_model import LanguageModel
 from elmokit.model import BiLM, LayerState
@@ -15,10 +18,11 @@ from elmokit.pretraining.bilm.lowercase import LowerCase
 from elmokit.pretraining.bilm.network import TrainingNetwork, WindowResult
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable, coalesce
+from elmokit.pretraining.bilm.teacher import Teacher
 from elmokit.pretraining.bilm.windows import Windows
 from elmokit.training import Evaluation, Processes, StepResult
 
-_EVALUATED_TOKENS = 10_000  # of the held-out text
+EVALUATED_TOKENS = 10_000  # of the held-out text, while the model is trained
 _EVALUATION_SHARE = 0.05  # of the time, at most
 
 
@@ -33,6 +37,7 @@ class BiLMJob:
         processes: That train together; each has some rows of the batch.
         precision: Of the matrix products.
         frozen: Train the softmax alone.
+        teacher: The files of a model whose layers are imitated.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class BiLMJob:
         processes: Processes | None = None,
         precision: Precision = "float32",
         frozen: bool = False,
+        teacher: ModelBundle | None = None,
     ) -> None:
         self.model, self.table, self.corpus, self.recipe = model, table, corpus, recipe
         self._processes = processes or Processes()
@@ -62,7 +68,11 @@ class BiLMJob:
         )
         spell = corpus.spellings if lower is None else lower.spellings
         to_inputs = model.config.encoder.inputs(corpus.vocabulary, None)
-        threads = PairOfThreads(table.weight.device)
+        device = table.weight.device
+        threads = PairOfThreads(device)
+        self._teacher = None
+        if teacher is not None:
+            self._teacher = Teacher(teacher, model.config, spell, corpus.num_types, device)
         self._network = TrainingNetwork(
             model,
             table,
@@ -72,9 +82,13 @@ class BiLMJob:
             threads=threads,
             rows=self._rows,
             frozen=frozen,
+            teacher=self._teacher,
         )
-        self._optimizer = Optimizer(model, table, recipe, threads)
-        self._state = model.start(recipe.batch // self._processes.count)
+        self._trained = nn.ModuleList([model, *([self._teacher.maps] if self._teacher else [])])
+        self._optimizer = Optimizer(self._trained, table, recipe, threads)
+        models = (model, *([self._teacher.model] if self._teacher else []))
+        rows = recipe.batch // self._processes.count
+        self._state = [layer for one in models for layer in one.start(rows)]
         self._computed: WindowResult | None = None
         self._evaluated_at, self._evaluation_seconds = -math.inf, 0.0
 
@@ -90,6 +104,8 @@ class BiLMJob:
         forward, backward = self._processes.mean([found.forward, found.backward])
         name = f"{self.recipe.softmax}_loss"
         values = {f"{name}/forward": forward, f"{name}/backward": backward}
+        if found.distance is not None:
+            (values["teacher_distance"],) = self._processes.mean([found.distance])
         return StepResult((forward + backward) / 2, self.recipe.batch * self.recipe.unroll, values)
 
     def update(self, rate: float) -> float:
@@ -105,7 +121,7 @@ class BiLMJob:
         """Sum the gradients over all processes: those of the network in place, those of the table by rows."""
         if self._processes.count == 1:
             return table
-        grads = (parameter.grad for parameter in self.model.parameters())
+        grads = (parameter.grad for parameter in self._trained.parameters())
         self._processes.sum_in_place([grad for grad in grads if grad is not None])
         columns = [self._processes.gather_rows(part) for part in (table.rows, table.weight, table.bias)]
         return coalesce([RowGradient(*part) for part in zip(*columns, strict=True)])
@@ -117,11 +133,11 @@ class BiLMJob:
         if not self._processes.leads or not self.corpus.heldout or too_soon:
             return None
         began = time.monotonic()
-        found = self.language_model().perplexity(heldout_sentences(self.corpus, _EVALUATED_TOKENS))
+        found = self.language_model().perplexity(heldout_sentences(self.corpus, EVALUATED_TOKENS))
         self._evaluated_at, self._evaluation_seconds = time.monotonic(), time.monotonic() - began
         text = (
-            f"held-out perplexity {found.forward:.1f} forward, {found.backward:.1f} backward, "
-            f"{found.bits_per_character:.3f} bits per character"
+            f"perplexity of the {heldout_name(self.corpus)} {found.forward:.1f} forward, "
+            f"{found.backward:.1f} backward, {found.bits_per_character:.3f} bits per character"
         )
         return Evaluation({"heldout": found.to_dict()}, text)
 
@@ -137,18 +153,27 @@ class BiLMJob:
             "table": self.table.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "state": [(join(layer.hidden), join(layer.cell)) for layer in self._state],
+            **({"maps": self._teacher.maps.state_dict()} if self._teacher else {}),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from there; each process takes its rows."""
+        """Take over a state that `state_dict` returned; each process takes its own rows."""
         self.model.load_state_dict(state["model"])
         self.table.load_state_dict(state["table"])
+        if self._teacher is not None:
+            self._teacher.maps.load_state_dict(state["maps"])
         self._optimizer.load_state_dict(state["optimizer"])
         device = self.table.weight.device
         self._state = [
             LayerState(hidden[:, self._rows].to(device), cell[:, self._rows].to(device))
             for hidden, cell in state["state"]
         ]
+
+
+def heldout_name(corpus: PreparedCorpus) -> str:
+    """Say what part of the held-out text is measured while the model is trained."""
+    whole = corpus.report["heldout"]["tokens"] <= EVALUATED_TOKENS
+    return "held-out text" if whole else f"held-out text, first {EVALUATED_TOKENS:,} tokens"
 
 
 def heldout_sentences(corpus: PreparedCorpus, most_tokens: int | None = None) -> Iterator[list[str]]:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from elmokit.kernels import PairOfThreads
-from elmokit.model import BiLM
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable
 
@@ -21,7 +20,7 @@ _EPSILON = 1e-8
 class Optimizer:
     """Optimizer of the network, by its `.grad`, and of the rows of the softmax that have a gradient."""
 
-    def __init__(self, model: BiLM, table: SoftmaxTable, recipe: Recipe, threads: PairOfThreads) -> None:
+    def __init__(self, model: nn.Module, table: SoftmaxTable, recipe: Recipe, threads: PairOfThreads) -> None:
         self._threads = threads
         self._parameters = list(model.parameters())
         self._clip_norm = recipe.clip_norm
@@ -57,13 +56,13 @@ class Optimizer:
         return {"dense": self._dense.state_dict(), "rows": [rows.state_dict() for rows in self._rows]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from there."""
+        """Take over a state that `state_dict` returned."""
         self._dense.load_state_dict(state["dense"])
         for rows, kept in zip(self._rows, state["rows"], strict=True):
             rows.load_state_dict(kept)
 
 
-def _dense_optimizer(model: BiLM, recipe: Recipe) -> torch.optim.Optimizer:
+def _dense_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimizer == "adagrad":  # as in TensorFlow: accumulators start at 1, no epsilon
         return torch.optim.Adagrad(
             model.parameters(), lr=recipe.learning_rate, initial_accumulator_value=1.0, eps=0.0, fused=True

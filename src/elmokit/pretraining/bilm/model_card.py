@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import COLOURS, drawing
 from elmokit.corpus import PreparedCorpus
-from elmokit.errors import MissingExtra
 from elmokit.language_model import Perplexity
 from elmokit.model import BiLM
-from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.run_record import RunRecord
 from elmokit.training import Position, read_metrics
 
 
@@ -22,42 +22,46 @@ class PerplexityChange:
     after: Perplexity
 
 
-def draw_curve(folder: Path, target: Path) -> None:
+def draw_curve(folder: Path, target: Path, measured: str, end: tuple[int, Perplexity] | None = None) -> None:
     """Draw losses and held-out perplexity over tokens from the run's `metrics.jsonl`.
+
+    Args:
+        folder: Of the run.
+        target: The picture to write.
+        measured: What part of the held-out text was measured.
+        end: The number of tokens at the end of the run, and the perplexity of that part, as the card has it.
 
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import LogFormatter
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot", "drawing the learning curve") from error
     records = read_metrics(folder)
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for name, style, text in _curves(records):
-        for direction, colour in (("forward", "tab:blue"), ("backward", "tab:orange")):
-            found = [(record["tokens"] / 1e6, record[name]) for record in records if name in record]
-            tokens, values = zip(*((x, _perplexity(losses, direction)) for x, losses in found), strict=True)
-            axes.plot(tokens, values, style, color=colour, label=f"{direction}, {text}")
-    axes.set_yscale("log")
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(LogFormatter(minor_thresholds=(2, 0.5)))  # 90, not 9 × 10¹
-    axes.set_xlabel("million tokens")
-    axes.set_ylabel("perplexity")
-    axes.grid(alpha=0.3, which="both")
-    if axes.lines:
-        axes.legend()
-    figure.savefig(target, dpi=120)
+    if end is not None:
+        records.append({"tokens": end[0], "heldout": end[1].to_dict()})
+    with drawing(target, width=8, height=4.8) as figure:
+        from matplotlib.ticker import LogFormatter
+
+        axes = figure.subplots()
+        for name, style, text in _curves(records, measured):
+            for direction, colour in zip(("forward", "backward"), COLOURS, strict=False):
+                found = [(record["tokens"] / 1e6, record[name]) for record in records if name in record]
+                pairs = [(tokens, _perplexity(losses, direction)) for tokens, losses in found]
+                tokens, values = zip(*pairs, strict=True)
+                axes.plot(tokens, values, style, color=colour, label=f"{direction}, {text}")
+        axes.set_yscale("log")
+        for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            set_formatter(LogFormatter(minor_thresholds=(2, 0.5)))  # 90, not 9 × 10¹
+        axes.set(xlabel="million tokens", ylabel="perplexity")
+        axes.grid(alpha=0.3, which="both")
+        if axes.lines:
+            figure.legend(loc="outside upper center", ncols=2, fontsize=8)
 
 
-def _curves(records: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+def _curves(records: list[dict[str, Any]], measured: str) -> list[tuple[str, str, str]]:
     """Return what there is to draw: its name in the records, style and label."""
     losses = sorted({name for record in records for name in record if name.endswith("_loss")})
     curves = [(name, "-", f"training text, {name.removesuffix('_loss')} softmax") for name in losses]
     if any("heldout" in record for record in records):
-        curves.append(("heldout", "o-", "held-out text, full softmax"))
+        curves.append(("heldout", "o-", f"{measured}, full softmax"))
     return curves
 
 
@@ -70,64 +74,81 @@ def model_card(
     name: str,
     model: BiLM,
     corpus: PreparedCorpus,
-    recipe: Recipe,
+    record: RunRecord,
+    *,
     position: Position,
+    progress: float,
     changes: list[PerplexityChange],
-    command: str,
-    start: str | Path | None,
 ) -> str:
-    """Return the README of a trained model."""
-    config, counts = model.config, corpus.report
+    """Return the README of a model whose training has come to `progress` (1: it is finished)."""
+    origin = f", {'grown' if record.grow else 'continued'} from {record.start}" if record.start else ""
+    origin += f", which imitates the layers of {record.teacher}" if record.teacher else ""
+    lines = [f"# {name}", "", f"An ELMo (bidirectional language model) trained with elmokit{origin}."]
+    if progress < 1:
+        lines += ["", f"**The training was interrupted: {progress:.0%} of it is done.**"]
+    lines += ["", "```python", "import elmokit", "", f'elmo = elmokit.load("{name}")', "```", ""]
+    lines += [*_model_lines(model, corpus), "", *_data_lines(corpus), "", *_perplexity_lines(changes), ""]
+    return "\n".join([*lines, *_training_lines(record, position), ""])
+
+
+def _model_lines(model: BiLM, corpus: PreparedCorpus) -> list[str]:
+    config, tokenizer = model.config, corpus.tokenizer
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    settings = [field for field in fields(recipe) if field.name != "model"]
-    lines = [
-        f"# {name}",
-        "",
-        f"An ELMo (bidirectional language model) trained with elmokit{f' from {start}' if start else ''}.",
-        "",
-        "```python",
-        "import elmokit",
-        "",
-        f'elmo = elmokit.load("{name}")',
-        "```",
-        "",
+    language = f", language {tokenizer.language}" if tokenizer.language else ""
+    return [
         "## Model",
         f"{config.num_layers} layers, cell {config.cell_dim}, projection {config.projection_dim} in each "
         f"direction, {config.encoder.describe()}; {parameters / 1e6:.1f} million parameters without the "
         f"softmax of {len(corpus.vocabulary):,} words. "
-        f"Tokenizer: {corpus.tokenizer.name}"
-        f"{f', language {corpus.tokenizer.language}' if corpus.tokenizer.language else ''}"
-        f"{', lower-cased' if corpus.tokenizer.lowercase else ''}.",
-        "",
+        f"Tokenizer: {tokenizer.name}{language}{', lower-cased' if tokenizer.lowercase else ''}.",
+    ]
+
+
+def _data_lines(corpus: PreparedCorpus) -> list[str]:
+    train = corpus.report["train"]
+    return [
         "## Data",
         *(f"- `{Path(source['path']).name}`" for source in corpus.job["sources"]),
         "",
-        f"{counts['train']['tokens']:,} tokens in {counts['train']['sentences']:,} sentences.",
-        "",
+        f"{train['tokens']:,} tokens in {train['sentences']:,} sentences.",
+    ]
+
+
+def _perplexity_lines(changes: list[PerplexityChange]) -> list[str]:
+    if not changes:
+        return ["## Perplexity", "Not measured yet, or there is no held-out text."]
+    lines = [
         "## Perplexity",
         "Full softmax, each sentence from the zero state.",
         "",
-        "| text | | forward | backward | mean | bits per character | out of vocabulary |",
-        "|---|---|---|---|---|---|---|",
+        "| text | | forward | backward | mean | bits per character | out of vocabulary | tokens |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for change in changes:
         for when, found in (("before", change.before), ("after", change.after)):
             if found is not None:
                 lines.append(
                     f"| {change.text} | {when} | {found.forward:.1f} | {found.backward:.1f} "
-                    f"| {found.mean:.1f} | {found.bits_per_character:.3f} | {found.oov_rate:.1%} |"
+                    f"| {found.mean:.1f} | {found.bits_per_character:.3f} | {found.oov_rate:.1%} "
+                    f"| {found.words:,} |"
                 )
-    lines += [
-        "",
-        "![learning curve](curve.png)",
-        "",
+    return [*lines, "", "![learning curve](curve.png)"]
+
+
+def _training_lines(record: RunRecord, position: Position) -> list[str]:
+    began = ", ".join(filter(None, (record.version and f"elmokit {record.version}", record.date)))
+    settings = [field.name for field in fields(record.recipe) if field.name != "model"]
+    return [
         "## Training",
-        f"{position.tokens:,} tokens in {position.step:,} steps, {position.seconds / 60:.0f} minutes.",
+        f"{position.tokens:,} tokens in {position.step:,} steps, {_time(position.seconds)}"
+        f"{f'; {began}' if began else ''}. Computed by {', then by '.join(position.engines)}.",
         "",
-        *(["```console", command, "```", ""] if command else []),
+        *(["```console", record.command, "```", ""] if record.command else []),
         "| setting | value |",
         "|---|---|",
-        *(f"| {field.name} | {getattr(recipe, field.name)} |" for field in settings),
-        "",
+        *(f"| {name} | {getattr(record.recipe, name)} |" for name in settings),
     ]
-    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

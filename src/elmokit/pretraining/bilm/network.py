@@ -30,6 +30,7 @@ from elmokit.pretraining.bilm.softmax_training import (
     SoftmaxTable,
     coalesce,
 )
+from elmokit.pretraining.bilm.teacher import Teacher, distance
 from elmokit.pretraining.bilm.windows import Ids, Window
 from elmokit.text import SPECIAL_TOKENS, UNKNOWN_TOKEN
 
@@ -38,12 +39,20 @@ EncoderInputs = Callable[[Ids], tuple[Tensor, ...]]
 
 
 class WindowResult(NamedTuple):
-    """Mean loss of both directions, gradient of the softmax, and the state after the window."""
+    """What a step found.
+
+    Attributes:
+        forward, backward: Mean loss of each direction.
+        table: Gradient of the softmax.
+        state: After the window; that of a teacher follows that of the model.
+        distance: From the teacher; None without one.
+    """
 
     forward: float
     backward: float
     table: RowGradient
     state: list[LayerState]
+    distance: float | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class _DirectionResult:
     layers: list[LayerWeights]  # gradients
     table: list[RowGradient]
     ends: list[tuple[Tensor, Tensor]]
+    maps: Sequence[Tensor] = ()  # gradients of the maps to a teacher's layers
+    distance: float = 0.0
 
 
 class TrainingNetwork:
@@ -67,6 +78,7 @@ class TrainingNetwork:
         threads: To work with.
         rows: The rows of the batch that this process has; by default all.
         frozen: Train the softmax alone.
+        teacher: A model whose layers are imitated; the maps to them get gradients too.
     """
 
     def __init__(
@@ -80,6 +92,7 @@ class TrainingNetwork:
         threads: PairOfThreads | None = None,
         rows: slice | None = None,
         frozen: bool = False,
+        teacher: Teacher | None = None,
     ) -> None:
         self.model, self.table, self.recipe, self.frozen = model, table, recipe, frozen
         self._rows = rows or slice(0, recipe.batch)
@@ -87,6 +100,7 @@ class TrainingNetwork:
         self._precision = precision
         self._objective = make_objective(recipe, precision)
         self._layers = [layer for layer in model.layers if isinstance(layer, BiLSTMLayer)]
+        self._teacher = teacher
         self._device = table.weight.device
         self._threads = threads or PairOfThreads(self._device)
 
@@ -95,7 +109,7 @@ class TrainingNetwork:
 
         Args:
             window: The text.
-            state: Of the model before it.
+            state: Of the model before it, followed by that of the teacher.
             step: The number of the step, from which all random numbers follow.
         """
         inputs = self._encoder_inputs(window.types)
@@ -104,12 +118,14 @@ class TrainingNetwork:
         x = halves[0].new_empty(len(window.types), halves[0].shape[1])  # (U, P)
         x[0::2], x[1::2] = (half.detach() for half in halves)
         resets = self._resets(window, step)
+        taught = None if self._teacher is None else self._teacher.encode(window.types)  # (U, Q)
         results = self._threads.map(
-            lambda direction: self._run_direction(direction, x, window, state, resets, step), range(2)
+            lambda direction: self._run_direction(direction, x, taught, window, state, resets, step), range(2)
         )
         self.model.zero_grad()
         if not self.frozen:
             self._set_layer_gradients(results)
+            self._set_map_gradients(results)
             grad_x = results[0].x + results[1].x  # (U, P)
             self._set_encoder_gradients(halves, [grad_x[h::2] for h in range(2)])
         ends = [
@@ -117,7 +133,8 @@ class TrainingNetwork:
             for layer in zip(results[0].ends, results[1].ends, strict=True)
         ]
         table = coalesce([gradient for result in results for gradient in result.table])
-        return WindowResult(results[0].loss, results[1].loss, table, ends)
+        apart = None if self._teacher is None else (results[0].distance + results[1].distance) / 2
+        return WindowResult(results[0].loss, results[1].loss, table, ends, apart)
 
     def _encode(self, inputs: list[Tensor]) -> Tensor:
         with torch.set_grad_enabled(not self.frozen):
@@ -135,6 +152,7 @@ class TrainingNetwork:
         self,
         direction: int,
         x: Tensor,
+        taught: Tensor | None,
         window: Window,
         state: Sequence[LayerState],
         resets: list[Tensor],
@@ -149,7 +167,7 @@ class TrainingNetwork:
         targets = targets.masked_fill(targets >= self.table.num_words, _UNKNOWN)
         leaf = x[places].requires_grad_(not self.frozen)  # (T, B, P)
         weights = [_weights_of(layer, direction, train=not self.frozen) for layer in self._layers]
-        hidden, ends = leaf, []
+        hidden, ends, layers = leaf, [], [leaf]
         for number, layer in enumerate(weights):
             hidden = self._drop(hidden, generator)
             start = (state[number].hidden[direction], state[number].cell[direction])
@@ -157,6 +175,7 @@ class TrainingNetwork:
             out, end = lstm_window(hidden, used, start, resets, self.model.config, self._precision)
             hidden = out + hidden if self.model.config.skip_connections and number > 0 else out
             ends.append(end)
+            layers.append(hidden)
         top = self._drop(hidden, generator).flatten(0, 1)  # (TB, P)
         scale = self.recipe.loss_factor / (2 * self.recipe.batch * self.recipe.unroll)
         found = self._objective(self.table, top.detach(), targets, scale, draws)
@@ -164,9 +183,24 @@ class TrainingNetwork:
         if self.frozen:
             return _DirectionResult(loss, x, [], found.table, ends)
         leaves = [leaf, *(tensor for layer in weights for tensor in _tensors(layer))]
-        grad_leaf, *grads = torch.autograd.grad(top, leaves, found.hidden)
+        outputs, grad_outputs, maps, apart = [top], [found.hidden], list[Tensor](), None
+        if self._teacher is not None and taught is not None:
+            maps = self._teacher.maps_of(direction)
+            theirs, of_teacher = self._teacher.layers(
+                direction, taught[places], state[len(weights) :], resets, self._precision
+            )
+            apart = distance(maps, layers, theirs)
+            share = places.shape[1] / self.recipe.batch  # the rows of this process
+            outputs.append(apart)
+            grad_outputs.append(apart.new_tensor(self.recipe.loss_factor * self.recipe.imitate * share / 2))
+            ends += of_teacher
+        grad_leaf, *grads = torch.autograd.grad(outputs, [*leaves, *maps], grad_outputs)
         grad_x = torch.zeros_like(x).index_add_(0, places.flatten(), grad_leaf.flatten(0, 1))
-        return _DirectionResult(loss, grad_x, _as_weights(grads, len(weights)), found.table, ends)
+        of_layers, of_maps = grads[: len(leaves) - 1], grads[len(leaves) - 1 :]
+        layer_grads = _as_weights(of_layers, len(weights))
+        return _DirectionResult(
+            loss, grad_x, layer_grads, found.table, ends, of_maps, 0.0 if apart is None else apart.item()
+        )
 
     def _drop(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Apply dropout to (T, B, P), with one mask for all steps if the recipe is variational."""
@@ -189,6 +223,12 @@ class TrainingNetwork:
             both = [result.layers[number] for result in results]
             for name, parameter in layer.named_parameters():
                 parameter.grad = torch.stack([getattr(weights, name) for weights in both])
+
+    def _set_map_gradients(self, results: list[_DirectionResult]) -> None:
+        if self._teacher is not None:
+            both = zip(*(result.maps for result in results), strict=True)
+            for parameter, grads in zip(self._teacher.maps, both, strict=True):
+                parameter.grad = torch.stack(grads)
 
     def _set_encoder_gradients(self, halves: list[Tensor], grads: list[Tensor]) -> None:
         parameters = list(self.model.encoder.parameters())

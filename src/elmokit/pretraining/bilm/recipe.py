@@ -1,13 +1,21 @@
 """What is trained and how: a size by name, and settings with defaults that a TOML file may change."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from elmokit.base import bounded, check_fields, refuse_unknown_keys, settings_from_dict
+from elmokit.base import (
+    bounded,
+    check_fields,
+    check_option,
+    parse_toml,
+    refuse_unknown_keys,
+    setting_changes,
+    settings_from_dict,
+    shown,
+)
 from elmokit.errors import ConfigError
 from elmokit.model import BiLMConfig, CharCNNConfig
 from elmokit.pretraining.bilm.windows import Order
@@ -45,6 +53,8 @@ class Recipe:
 
     Attributes:
         model: Its shape.
+        words: Whether the model has a vector for each word of the vocabulary, in place of the encoder of its
+            shape: for text by character, where a word has no letters to be read.
         batch: B, rows of text side by side, over all processes.
         unroll: T, tokens of a row in one step; gradients do not reach further back.
         order: "document" reads through the text and carries the state over sentences; "sentence" shuffles
@@ -68,10 +78,13 @@ class Recipe:
         weight_decay: Of AdamW, for matrices other than the softmax.
         clip_norm: Greatest norm of all gradients together; longer ones are scaled down to it.
         loss_factor: Factor of the loss before gradients are computed.
+        imitate: Weight of the distance from a teacher's layers, beside the loss of the language model; only
+            with a teacher.
         seed: Of all random numbers.
     """
 
     model: BiLMConfig = SIZES["small"]
+    words: bool = False
     batch: int = bounded(128, least=1)
     unroll: int = bounded(20, least=1)
     order: Order = "document"
@@ -92,6 +105,7 @@ class Recipe:
     weight_decay: float = bounded(0.01, least=0)
     clip_norm: float = bounded(1.0, above=0)
     loss_factor: float = bounded(1.0, above=0)
+    imitate: float = bounded(1.0, least=0)
     seed: int = bounded(1, least=0)
 
     def __post_init__(self) -> None:
@@ -104,7 +118,9 @@ class Recipe:
         found = self.cutoffs
         whole = isinstance(found, list | tuple) and all(isinstance(rank, int) for rank in found)
         if not whole or any(a >= b for a, b in pairwise((0, *found))):
-            raise ConfigError(f"cutoffs must be a list of ranks, each above the one before, found {found!r}")
+            raise ConfigError(
+                f"cutoffs must be a list of ranks, each above the one before, found {shown(found)}"
+            )
         if self.softmax == "adaptive" and not found:
             raise ConfigError(
                 "an adaptive softmax needs cutoffs, the ranks at which its clusters begin; found none"
@@ -126,7 +142,7 @@ class Recipe:
         return settings_from_dict(cls, data, "recipe")
 
 
-# bilm-tf's own settings (FORMATS: batch 128 on each of three GPUs, gradients of the loss × 20, Adagrad).
+# bilm-tf's own settings: batch 128 on each of three GPUs, gradients of the loss × 20, Adagrad.
 PAPER = Recipe(
     model=SIZES["original"],
     batch=384,
@@ -144,32 +160,51 @@ PAPER = Recipe(
     loss_factor=20.0,
 )
 
+# For Chinese and other text by character: the settings of the bundled Chinese model (recipes/zh.toml).
+CHARACTERS = Recipe(
+    model=replace(SIZES["small"], cell_dim=640, projection_dim=192),
+    words=True,
+    batch=96,
+    unroll=30,
+    reset=1.0,
+    negatives=2048,
+    dropout=0.0,
+    learning_rate=0.004,
+)
+
+# For a trained model that gets used to some hundred thousand words of another kind: small batches and steps.
+ADAPT = Recipe(batch=16, unroll=30, reset=1.0, negatives=2048, learning_rate=0.001, warmup=50)
+BASES = {"default": Recipe(), "characters": CHARACTERS, "paper": PAPER, "adapt": ADAPT}
+
 
 def read_recipe(name: str, size: str | None = None) -> Recipe:
-    """Return the recipe "default" or "paper", or that of a TOML file; `size` replaces its model's shape.
+    """Return a recipe by its name, or that of a TOML file.
 
     A file holds any of the settings of `Recipe`, `size = "small"` or a table `[model]` with those that differ
     from the size, and `base = "paper"` to start from that recipe.
 
+    Args:
+        name: "default", "characters" (for text that is tokenised by character), "adapt" (for a trained
+            model and little text), "paper", or a file.
+        size: "tiny", "small", "medium" or "original", in place of the recipe's shape.
+
     Raises:
         ConfigError: There is no such recipe, or a setting is unknown or impossible.
     """
-    bases = {"default": Recipe(), "paper": PAPER}
-    if name in bases:
-        recipe = bases[name]
+    if name in BASES:
+        recipe = BASES[name]
     elif not Path(name).is_file():
-        raise ConfigError(f"recipe {name!r} is neither a file nor one of {', '.join(bases)}; check the path")
+        raise ConfigError(f"recipe {name!r} is neither a file nor one of {', '.join(BASES)}; check the path")
     else:
         try:
-            data = tomllib.loads(Path(name).read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            data = parse_toml(Path(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
             raise ConfigError(f"{name} is not a TOML file: {error}") from error
         known = [field.name for field in fields(Recipe)]
         refuse_unknown_keys(data, [*known, "base", "size"], name)
         base = data.pop("base", "default")
-        if base not in bases:
-            raise ConfigError(f"{name}: base must be one of {', '.join(bases)}, found {base!r}")
-        recipe = bases[base]
+        check_option(f"{name}: base", base, BASES)
+        recipe = BASES[base]
         named = data.pop("size", None)
         model = recipe.model if named is None else size_named(named)
         data["model"] = _changed(model, data.get("model", {}))
@@ -183,9 +218,23 @@ def size_named(name: str) -> BiLMConfig:
     Raises:
         ConfigError: There is none.
     """
-    if name not in SIZES:
-        raise ConfigError(f"size must be one of {', '.join(SIZES)}, found {name!r}")
+    check_option("size", name, SIZES)
     return SIZES[name]
+
+
+def recipe_changes(old: Recipe, new: Recipe) -> list[str]:
+    """List in words how a recipe differs from another: "size is small, was tiny"."""
+    before, now = old.to_dict(), new.to_dict()
+    shapes = [_shape_name(recipe.model) for recipe in (old, new)]
+    if shapes[0] != shapes[1]:  # rather than every number of it
+        del before["model"], now["model"]
+        return [f"size is {shapes[1]}, was {shapes[0]}", *setting_changes(before, now)]
+    return setting_changes(before, now)
+
+
+def _shape_name(model: BiLMConfig) -> str:
+    names = [name for name, size in SIZES.items() if size == model]
+    return names[0] if names else f"{model.cell_dim}/{model.projection_dim}"
 
 
 def _changed(model: BiLMConfig, changes: object) -> BiLMConfig:

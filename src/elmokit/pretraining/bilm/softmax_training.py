@@ -1,12 +1,11 @@
 """The output layer in training: full, adaptive or sampled softmax, with hand-written gradients.
 
-Loss and gradient are computed together, one block of positions at a time, in memory that stays in the cache.
+Loss and gradient are computed together (`kernels.softmax_gradients`).
 The gradient of the table comes as rows, because a sampled softmax touches only a tenth of them.
 
 Shapes: n positions, K negatives, V words, P projection.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -15,11 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.kernels import Precision, make_product
+from elmokit.kernels import Precision, softmax_gradients
 from elmokit.model import Softmax
-
-# Scores of one block of positions (8 MB in float32); more would not fit the cache.
-_BLOCK_NUMBERS = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -192,32 +188,15 @@ class SampledSoftmax:
             bias = table.bias[drawn] - log_expected_count(drawn, table.num_words, tries)
             score = (hidden * own).sum(1) + table.bias[targets]
             score -= log_expected_count(targets, table.num_words, tries)  # (n,)
-            product, back = (
-                make_product(self._precision, weight, bias),
-                make_product(self._precision, weight.T),
-            )
-            grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-            grad_hidden, grad_score = torch.empty_like(hidden), torch.empty_like(score)
-            loss = 0.0
-            for span, logits, probability in _blocks(hidden, len(drawn) + 1):  # drawn words, then the target
-                product(hidden[span], logits[:, :-1])
-                hits = place[targets[span]]
-                hit = (hits >= 0).nonzero().squeeze(1)
-                logits[hit, hits[hit]] = -torch.inf
-                logits[:, -1] = score[span]
-                torch.softmax(logits, dim=1, out=probability)  # (b, K + 1)
-                others, true = probability[:, :-1], probability[:, -1]
-                loss -= float(true.log().sum())
-                torch.sub(true, 1, out=grad_score[span])
-                grad_bias += others.sum(0)
-                others = _factor(others, self._precision)
-                back(others, grad_hidden[span])
-                _add_product(grad_weight, others.T, hidden[span])
+            found = softmax_gradients(hidden, weight, bias, place[targets], score, self._precision)
+            grad_hidden, grad_score = found.hidden, found.score
+            assert grad_score is not None  # because scores were given
             grad_hidden.addcmul_(own, grad_score[:, None])
-            for grad in (grad_weight, grad_bias, grad_hidden, grad_score):
+            for grad in (found.weight, found.bias, grad_hidden, grad_score):
                 grad.mul_(scale)
         of_targets = RowGradient(targets, hidden * grad_score[:, None], grad_score)
-        return LossAndGradient(loss, grad_hidden, [RowGradient(drawn, grad_weight, grad_bias), of_targets])
+        of_drawn = RowGradient(drawn, found.weight, found.bias)
+        return LossAndGradient(found.loss, grad_hidden, [of_drawn, of_targets])
 
 
 def draw_log_uniform(num_words: int, count: int, generator: torch.Generator) -> tuple[Tensor, int]:
@@ -253,30 +232,6 @@ def coalesce(gradients: list[RowGradient]) -> RowGradient:
     return RowGradient(rows, weight, bias)
 
 
-def _blocks(hidden: Tensor, columns: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Yield blocks of positions with memory for scores and probabilities, (b, columns) each."""
-    most = min(len(hidden), max(16, _BLOCK_NUMBERS // columns))
-    aligned = -(-columns // 16) * 16  # rows aligned to cache lines are written a quarter faster
-    logits, probability = hidden.new_empty(2, most, aligned)[:, :, :columns]
-    for start in range(0, len(hidden), most):
-        span = slice(start, min(start + most, len(hidden)))
-        size = span.stop - span.start
-        yield span, logits[:size], probability[:size]
-
-
-def _factor(x: Tensor, precision: Precision) -> Tensor:
-    """Convert a factor of several products once."""
-    return x.bfloat16() if precision == "bfloat16" else x
-
-
-def _add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
-    """Add a · b to `target`, in the precision of a."""
-    if a.dtype == target.dtype:
-        target.addmm_(a, b)
-    else:
-        target.add_(a @ b.to(a.dtype))
-
-
 @torch.no_grad()
 def _over_rows(
     table: SoftmaxTable, rows: Tensor, hidden: Tensor, columns: Tensor, scale: float, precision: Precision
@@ -284,19 +239,7 @@ def _over_rows(
     """Return loss and gradients of a softmax over some rows; `columns` (n,) are the targets among them."""
     whole = len(rows) == len(table.weight)
     weight, bias = (table.weight, table.bias) if whole else (table.weight[rows], table.bias[rows])
-    product, back = make_product(precision, weight, bias), make_product(precision, weight.T)
-    grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-    grad_hidden = torch.empty_like(hidden)
-    loss = 0.0
-    for span, logits, probability in _blocks(hidden, len(rows)):
-        torch.softmax(product(hidden[span], logits), dim=1, out=probability)
-        target = columns[span, None]
-        loss -= float(probability.gather(1, target).log().sum())
-        probability.scatter_add_(1, target, probability.new_full(target.shape, -1.0))
-        grad_bias += probability.sum(0)
-        probability = _factor(probability, precision)
-        back(probability, grad_hidden[span])
-        _add_product(grad_weight, probability.T, hidden[span])
-    for grad in (grad_weight, grad_bias, grad_hidden):
+    found = softmax_gradients(hidden, weight, bias, columns, None, precision)
+    for grad in (found.weight, found.bias, found.hidden):
         grad.mul_(scale)
-    return loss, grad_hidden, RowGradient(rows, grad_weight, grad_bias)
+    return found.loss, found.hidden, RowGradient(rows, found.weight, found.bias)

@@ -1,4 +1,4 @@
-"""The model and its softmax as training starts: drawn at random, or those of a model to train further."""
+"""The model and its softmax as training starts: drawn at random, or made from a trained model."""
 
 from dataclasses import replace
 
@@ -7,28 +7,40 @@ import torch
 from elmokit.corpus import PreparedCorpus
 from elmokit.errors import ConfigError
 from elmokit.formats import ModelBundle
-from elmokit.model import BiLM
+from elmokit.model import BiLM, WordConfig
+from elmokit.pretraining.bilm.growth import grow_model, grow_softmax, words_of_both
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.text import SPECIAL_TOKENS, Vocabulary
 
 
 def start_training(
-    recipe: Recipe, corpus: PreparedCorpus, start: ModelBundle | None
+    recipe: Recipe, corpus: PreparedCorpus, start: ModelBundle | None, *, grow: bool = False
 ) -> tuple[BiLM, SoftmaxTable, Recipe]:
     """Return a model, its softmax, and the recipe that fits them.
+
+    Args:
+        recipe: How the model is trained.
+        corpus: The text.
+        start: A model to train further.
+        grow: Whether it takes the recipe's shape and the vocabulary of the text, rather than keeping its own.
 
     Raises:
         ConfigError: The recipe does not fit the vocabulary, or the model cannot be trained further.
     """
     random = torch.Generator().manual_seed(recipe.seed)
-    if start is None:
+    if start is not None and start.lexicon is not None:
+        raise ConfigError(f"{start.source}: training a model of ELMoForManyLangs further is not possible")
+    if start is None or grow:
+        if recipe.words:
+            encoder = WordConfig(num_words=len(corpus.vocabulary))
+            recipe = replace(recipe, model=replace(recipe.model, encoder=encoder))
         model = _new_model(recipe, corpus, random)
     else:
         model = start.model
-        if start.lexicon is not None:
-            raise ConfigError(f"{start.source}: training a model of ELMoForManyLangs further is not possible")
         recipe = replace(recipe, model=model.config)
+    if start is not None and grow:
+        return *_grown(start, model, _new_softmax(recipe, corpus, random), corpus), recipe
     softmax = None if start is None or start.softmax is None else start.softmax.read()
     if softmax is None:
         table = _new_softmax(recipe, corpus, random)
@@ -39,6 +51,17 @@ def start_training(
         elif recipe.softmax == "adaptive":
             recipe = replace(recipe, softmax="sampled")
     return model.requires_grad_(True), table, recipe
+
+
+def _grown(
+    start: ModelBundle, model: BiLM, table: SoftmaxTable, corpus: PreparedCorpus
+) -> tuple[BiLM, SoftmaxTable]:
+    """Give a new model and softmax what the model that it starts from knows."""
+    kept = words_of_both(corpus.vocabulary, start.vocabulary or Vocabulary(()))
+    grow_model(start.model, model, kept)
+    if start.softmax is not None:
+        grow_softmax(start.softmax.read(), table, kept)
+    return model.requires_grad_(True), table
 
 
 def _new_model(recipe: Recipe, corpus: PreparedCorpus, random: torch.Generator) -> BiLM:

@@ -4,14 +4,23 @@ OUT/config.json, model.safetensors, vocab.txt, softmax.safetensors, README.md, c
 OUT/training/corpus, checkpoints, metrics.jsonl                                             the run
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import StartStep, move_files, progress_display
+import torch
+
+from elmokit.base import (
+    StartStep,
+    locked,
+    move_files,
+    no_empty_folder,
+    progress_display,
+    remove_folder,
+    write_errors,
+)
 from elmokit.corpus import PreparedCorpus, PrepareSettings, is_prepared, prepare_corpus
 from elmokit.errors import ConfigError, DataError, MissingExtra
 from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
@@ -19,35 +28,37 @@ from elmokit.kernels import (
     find_device,
     flushed_denormals,
     keep_freed_memory,
+    training_engine_name,
     training_precision,
     whole_pieces,
 )
 from elmokit.language_model import LanguageModel, Perplexity
-from elmokit.model import BiLM
-from elmokit.pretraining.bilm.bilm_job import BiLMJob, heldout_sentences
+from elmokit.model import BiLM, FillWeights
+from elmokit.pretraining.bilm.bilm_job import EVALUATED_TOKENS, BiLMJob, heldout_name, heldout_sentences
 from elmokit.pretraining.bilm.model_card import PerplexityChange, draw_curve, model_card
 from elmokit.pretraining.bilm.old_checkpoint import convert_old_checkpoints
-from elmokit.pretraining.bilm.recipe import Recipe, read_recipe
+from elmokit.pretraining.bilm.recipe import Recipe
+from elmokit.pretraining.bilm.run_record import SOFTMAX_SHARE, RecipeChoice, RunRecord, settle_record
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.pretraining.bilm.start import bound_vocabulary, start_training
-from elmokit.text import read_texts
+from elmokit.text import Vocabulary, read_texts
 from elmokit.training import (
-    Budget,
     Checkpoints,
     Loop,
     Plan,
+    Position,
     Processes,
     Schedule,
+    read_metrics,
     status_bar,
     stop_at_interrupt,
 )
 
-_SOFTMAX_SHARE = 0.15  # of the budget goes into fitting a softmax to a model that came without one
 _EXPLODED = 2.0  # above the usual loss: more than seven times the perplexity
 
 
 def pretrain(
-    sources: str | Path | Sequence[str | Path],
+    sources: str | Path | Sequence[str | Path] | None = None,
     *,
     out: str | Path,
     minutes: float | None = None,
@@ -55,10 +66,13 @@ def pretrain(
     epochs: float | None = None,
     language: str | None = None,
     preparation: PrepareSettings | Mapping[str, Any] | None = None,
-    recipe: str | Path | Recipe = "default",
+    recipe: str | Path | Recipe | None = None,
     size: str | None = None,
+    changes: Mapping[str, Any] | None = None,
     start: str | Path | None = None,
+    grow: bool = False,
     old_text: str | Path | None = None,
+    teacher: str | Path | None = None,
     resume: bool = False,
     workers: int | None = None,
     device: str = "cpu",
@@ -68,6 +82,8 @@ def pretrain(
 ) -> list[PerplexityChange]:
     """Train a biLM on text and write it into a folder.
 
+    An interrupted run is continued by `pretrain(out=FOLDER, resume=True)`: it remembers the rest.
+
     Args:
         sources: Text files or globs, or one folder that `elmokit prepare` made.
         out: The folder of the model.
@@ -76,11 +92,18 @@ def pretrain(
         epochs: Or for that many passes over the text; one pass if no budget is given.
         language: Of the text, such as "en", if it is to be prepared in the default way.
         preparation: How to prepare the text: settings, or what `PrepareSettings.from_options` takes.
-        recipe: "default", "paper", a TOML file, or a `Recipe`.
+        recipe: "default", "characters", "paper", a TOML file, or a `Recipe`. If none is given, it is
+            "characters" for text that is tokenised by character (as Chinese is), else "default".
         size: "tiny", "small", "medium" or "original", in place of the recipe's shape.
+        changes: Settings of the recipe to change, such as `{"batch": 64}`.
         start: A model to train further; its shape takes the place of the recipe's.
+        grow: Instead, `start` grows to the recipe's larger shape and takes the vocabulary of the text. At
+            first it predicts what it did.
         old_text: Text of the domain that `start` was trained on, to see what it loses.
-        resume: Continue an interrupted run in `out`.
+        teacher: A model, usually a larger one, whose layers the new model learns to imitate beside predicting
+            words.
+        resume: Continue an interrupted run in `out`. What is given again must be the same, except that the
+            budget may be another one.
         workers: Processes that prepare the text.
         device: To train on.
         hdf5: Also write the model as AllenNLP and bilm-tf read it.
@@ -91,51 +114,38 @@ def pretrain(
         The perplexities at the end. Of several processes only the leading one gets any.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; `resume=True` continues.
+        KeyboardInterrupt: Ctrl-C was pressed. `out` holds the model as it is now; `resume=True` continues.
         ConfigError: Settings do not fit together, or not with the run that is to be resumed.
         DataError: The text cannot be read, or `out` cannot be used.
+        BusyError: Another process is writing `out`.
     """
-    if minutes is tokens is epochs is None:
-        epochs = 1.0
-    folder, sources = Path(out), [sources] if isinstance(sources, str | Path) else list(sources)
-    chosen = recipe if isinstance(recipe, Recipe) else read_recipe(str(recipe), size)
+    texts = [] if sources is None else [sources] if isinstance(sources, str | Path) else list(sources)
+    if not isinstance(preparation, PrepareSettings):
+        preparation = dict(preparation or {}) | ({} if language is None else {"language": language})
+    budget = {"minutes": minutes, "tokens": tokens, "epochs": epochs}
+    given = {"start": start, "grow": grow, "old_text": old_text, "teacher": teacher}
+    given |= {"hdf5": hdf5, "command": command}
+    folder = Path(out)
     with ExitStack() as stack:
         stack.enter_context(flushed_denormals())
         stack.enter_context(keep_freed_memory())
         processes = stack.enter_context(Processes.joined(find_device(device)))
         display = stack.enter_context(progress_display(shown=progress and processes.leads))
+        stack.enter_context(write_errors(folder, "continue with resume=True"))
         if processes.leads:
+            stack.enter_context(no_empty_folder(folder))
+            stack.enter_context(locked(folder, parents=True))
             _check_paths(folder, resume=resume, old_text=old_text)
-        bundle = None if start is None else load_model(start)
-        if not isinstance(preparation, PrepareSettings):
-            options = dict(preparation or {}) | ({} if language is None else {"language": language})
-            preparation = _preparation(sources, options, bundle)
-        corpus = _open_corpus(sources, folder / "training", preparation, bundle, workers, processes)
-        model, table, chosen = start_training(chosen, corpus, bundle)
-        run = _Run(
-            model=model.to(find_device(device)),
-            table=table.to(find_device(device)),
-            corpus=corpus,
-            recipe=chosen,
-            budget=Budget(minutes=minutes, tokens=tokens, epochs=epochs),
-            folder=folder / "training",
-            processes=processes,
-            display=display,
-            stopped=stack.enter_context(stop_at_interrupt(display.say)),
+        chosen = RecipeChoice(recipe, size, changes or {})
+        record, bundle = settle_record(
+            *(folder / "training", chosen, texts, preparation), resume=resume, budget=budget, given=given
         )
-        share = 1.0
-        if bundle is not None and bundle.softmax is None:
-            share -= _SOFTMAX_SHARE
-            run.fit_softmax()
-        before = run.evaluate(old_text) if bundle is not None and processes.leads else {}
-        loop = run.train(run.folder, share, frozen=False)
-        if not processes.leads:
-            return []
-        after = run.evaluate(old_text)
-        changes = [PerplexityChange(text, before.get(text), found) for text, found in after.items()]
-        card = model_card(folder.name, model, corpus, chosen, loop.position, changes, command, start)
-        _write_model(run, folder, card, hdf5=hdf5)
-        return changes
+        if recipe is None and record.recipe.words and not resume:
+            display.say("text by character: the recipe 'characters' gives each character a vector of its own")
+        corpus = _open_corpus(record, folder / "training", bundle, workers, processes, again=bool(texts))
+        stopped = stack.enter_context(stop_at_interrupt(display.say))
+        run = _Run.start(record, corpus, bundle, folder, find_device(device), processes, display, stopped)
+        return run.complete(bundle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,37 +155,86 @@ class _Run:
     model: BiLM
     table: SoftmaxTable
     corpus: PreparedCorpus
-    recipe: Recipe
-    budget: Budget
-    folder: Path
+    record: RunRecord
+    teacher: ModelBundle | None
+    out: Path
     processes: Processes
     display: StartStep
     stopped: Callable[[], bool]
 
-    def train(self, folder: Path, share: float, *, frozen: bool) -> Loop:
-        """Train for a share of the budget; raise KeyboardInterrupt if stopped before its end."""
-        loop = self._loop(folder, share, frozen=frozen)
+    @classmethod
+    def start(
+        cls,
+        record: RunRecord,
+        corpus: PreparedCorpus,
+        bundle: ModelBundle | None,
+        out: Path,
+        device: torch.device,
+        processes: Processes,
+        display: StartStep,
+        stopped: Callable[[], bool],
+    ) -> "_Run":
+        """Make the model, or take that of the bundle."""
+        model, table, recipe = start_training(record.recipe, corpus, bundle, grow=record.grow)
+        return cls(
+            model=model.to(device),
+            table=table.to(device),
+            corpus=corpus,
+            record=replace(record, recipe=recipe),
+            teacher=None if record.teacher is None else load_model(record.teacher),
+            out=out,
+            processes=processes,
+            display=display,
+            stopped=stopped,
+        )
+
+    @property
+    def folder(self) -> Path:
+        return self.out / "training"
+
+    def complete(self, start: ModelBundle | None) -> list[PerplexityChange]:
+        """Train to the end, evaluate and write the model."""
+        fitted = start is not None and start.softmax is None
+        if fitted:
+            self._fit_softmax()
+        before = self._evaluate() if start is not None and self.processes.leads else {}
+        loop = self._train(self.folder, done=SOFTMAX_SHARE if fitted else 0.0, until=1.0)
+        if not self.processes.leads:
+            return []
+        after = self._evaluate()
+        changes = [PerplexityChange(text, before.get(text), found) for text, found in after.items()]
+        self._write_model(loop.position, 1.0, changes)
+        return changes
+
+    def _train(self, folder: Path, *, done: float, until: float, frozen: bool = False) -> Loop:
+        """Train for a part of the budget; raise KeyboardInterrupt if stopped before its end."""
+        loop = self._loop(folder, until - done, frozen=frozen)
         # The job works on two threads of its own; between their work there are only short operations, for
         # which torch's threads would spin.
         with whole_pieces():
             finished = loop.run(status_bar(self.display, "training"), self.stopped)
         if not finished:
+            if self.processes.leads:
+                progress = done + (until - done) * loop.progress
+                self._write_model(loop.position, progress, self._last_measured())
+            self.processes.wait()  # torchrun would end the leading process, when the others have ended
             raise KeyboardInterrupt(
-                f"interrupted; {self.folder.parent} keeps what was learnt, and resume=True continues"
+                f"interrupted; {self.out} holds the model as it is now, and "
+                f"elmokit.pretrain(out={str(self.out)!r}, resume=True) continues"
             )
         return loop
 
-    def fit_softmax(self) -> None:
+    def _fit_softmax(self) -> None:
         """Train a softmax for a model that came without one, once."""
         folder = self.folder / "softmax"
         if Checkpoints(self.folder).exist:
-            self._loop(folder, _SOFTMAX_SHARE, frozen=True).state.restore()
+            self._loop(folder, SOFTMAX_SHARE, frozen=True).state.restore()
         else:
             self.display.say("the model has no softmax: one is fitted first, with the rest left as it is")
-            self.train(folder, _SOFTMAX_SHARE, frozen=True)
+            self._train(folder, done=0.0, until=SOFTMAX_SHARE, frozen=True)
 
     def _loop(self, folder: Path, share: float, *, frozen: bool) -> Loop:
-        recipe = self.recipe
+        recipe = self.record.recipe
         convert_old_checkpoints(folder)
         precision = training_precision(self.table.weight.device.type)
         job = BiLMJob(
@@ -183,30 +242,95 @@ class _Run:
             processes=self.processes,
             precision=precision,
             frozen=frozen,
+            teacher=None if frozen else self.teacher,
         )
         schedule = Schedule(peak=recipe.learning_rate, warmup=recipe.warmup, decay=recipe.decay)
-        plan = Plan(budget=self.budget.part(share), schedule=schedule, exploded=_EXPLODED)
+        plan = Plan(budget=self.record.budget.part(share), schedule=schedule, exploded=_EXPLODED)
         settings = recipe.to_dict() | {"corpus": self.corpus.fingerprint}
-        return Loop(job, folder, plan, settings=settings, processes=self.processes, say=self.display.say)
+        if self.record.teacher is not None:
+            settings["teacher"] = self.record.teacher
+        return Loop(
+            *(job, folder, plan),
+            settings=settings,
+            processes=self.processes,
+            engine=training_engine_name(precision, self.table.weight),
+            say=self.display.say,
+        )
 
-    def evaluate(self, old_text: str | Path | None) -> dict[str, Perplexity]:
-        """Measure the perplexity of the held-out text, and of the old domain's where it was given."""
+    def _language_model(self) -> LanguageModel:
         corpus = self.corpus
-        lm = LanguageModel(self.model, self.table.export(), corpus.vocabulary, corpus.tokenizer)
+        return LanguageModel(self.model, self.table.export(), corpus.vocabulary, corpus.tokenizer)
+
+    def _fill_weights(self) -> FillWeights | None:
+        """Fit on the held-out text how the directions are combined to fill a gap."""
+        if not self.corpus.heldout:
+            return None
+        return self._language_model().fit_fill(heldout_sentences(self.corpus))
+
+    def _evaluate(self) -> dict[str, Perplexity]:
+        """Measure the perplexity of the held-out text, and of the old domain's where it was given.
+
+        Of a long held-out text, also that of the part which the learning curve shows.
+        """
+        corpus, old_text = self.corpus, self.record.old_text
+        lm = self._language_model()
         found = {}
         if corpus.heldout:
             found["held-out text"] = lm.perplexity(heldout_sentences(corpus))
+            if heldout_name(corpus) not in found:
+                part = heldout_sentences(corpus, EVALUATED_TOKENS)
+                found[heldout_name(corpus)] = lm.perplexity(part)
         if old_text is not None:
             texts = read_texts(old_text, split=corpus.tokenizer.language)
             found["old text"] = lm.perplexity(text for text in texts if text)
         return found
 
+    def _last_measured(self) -> list[PerplexityChange]:
+        """Return what the last evaluation during training has found."""
+        found = [record["heldout"] for record in read_metrics(self.folder) if "heldout" in record]
+        name = heldout_name(self.corpus)
+        return [PerplexityChange(name, None, Perplexity(**found[-1]))] if found else []
+
+    def _write_model(self, at: Position, progress: float, changes: list[PerplexityChange]) -> None:
+        """Write the model, its card and its learning curve."""
+        softmax, corpus = self.table.export(), self.corpus
+        bundle = ModelBundle(
+            model=self.model.eval(),
+            tokenizer=corpus.tokenizer,
+            vocabulary=corpus.vocabulary,
+            softmax=SoftmaxFile(len(corpus.vocabulary), lambda: softmax),
+            source=str(self.out),
+            card=model_card(
+                *(self.out.name, self.model, corpus, self.record),
+                position=at,
+                progress=progress,
+                changes=changes,
+            ),
+            # It takes a while, for which a user who has pressed Ctrl-C should not wait.
+            fill_weights=None if progress < 1 else self._fill_weights(),
+        )
+        draft = self.folder / "model"
+        remove_folder(draft)
+        save_model(bundle, draft)
+        move_files(draft, self.out, last="config.json")
+        if self.record.hdf5:
+            remove_folder(self.out / "hdf5")
+            save_model(bundle, self.out / "hdf5", format="hdf5")
+        measured = heldout_name(corpus)
+        found = [change.after for change in changes if progress >= 1 and change.text == measured]
+        end = (at.tokens, found[0]) if found else None
+        try:
+            draw_curve(self.folder, self.out / "curve.png", measured, end)
+        except MissingExtra as missing:
+            self.display.say(str(missing))
+
 
 def _check_paths(out: Path, *, resume: bool, old_text: str | Path | None) -> None:
     """Raise now what would otherwise be raised after hours."""
     training, is_model = out / "training", (out / "config.json").exists()
-    begun = any(Checkpoints(folder).exist for folder in (training, training / "softmax"))
-    if (begun or is_model) and not resume:
+    trained = any(Checkpoints(folder).exist for folder in (training, training / "softmax"))
+    begun = trained or (training.is_dir() and not is_model)  # it may have stopped before the first checkpoint
+    if (trained or is_model) and not resume:
         raise DataError(
             f"{out} holds a model or a run already; continue it with resume=True, or choose another folder"
         )
@@ -221,46 +345,44 @@ def _check_paths(out: Path, *, resume: bool, old_text: str | Path | None) -> Non
         raise DataError(f"{old_text} is not a file; expected text of the model's old domain")
 
 
-def _preparation(
-    sources: Sequence[str | Path], options: Mapping[str, Any], start: ModelBundle | None
-) -> PrepareSettings | None:
-    """Return the settings for raw text; defaults are those of the model that is trained further."""
-    if len(sources) == 1 and is_prepared(sources[0]):
-        if options:
-            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-            raise ConfigError(
-                f"{sources[0]} is prepared already; leave out {given}, or prepare the text again"
-            )
-        return None
-    if start is not None:
-        spec = start.tokenizer
-        options = {"lowercase": spec.lowercase, **options}
-        if not options.keys() & {"language", "tokenizer"}:
-            options |= {"tokenizer": spec.name, "language": spec.language}
-    return PrepareSettings.from_options(options)
-
-
 def _open_corpus(
-    sources: Sequence[str | Path],
+    record: RunRecord,
     training: Path,
-    settings: PrepareSettings | None,
     start: ModelBundle | None,
     workers: int | None,
     processes: Processes,
+    *,
+    again: bool,
 ) -> PreparedCorpus:
-    """Return the prepared corpus; the leading process prepares it where that is not done yet."""
-    given = None if start is None else bound_vocabulary(start)
+    """Return the prepared corpus; the leading process prepares it where that is not done yet.
+
+    If the text was named `again` in a resumed run, it must be the same.
+    """
+    given = None if start is None or record.grow else bound_vocabulary(start)
+    settings, prepared = record.preparation, training / "corpus"
     if settings is None:
-        corpus = PreparedCorpus(sources[0])
+        corpus = PreparedCorpus(record.sources[0])
     else:
-        if processes.leads:
+        if processes.leads and (again or not is_prepared(prepared)):
             if given is not None:
                 training.mkdir(parents=True, exist_ok=True)
                 given.save(training / "vocab.txt")
                 settings = replace(settings, vocabulary=training / "vocab.txt")
-            prepare_corpus(sources, training / "corpus", settings, workers=workers)
+            try:
+                prepare_corpus(record.sources, prepared, settings, workers=workers)
+            except KeyboardInterrupt:
+                record.save(training)
+                raise
         processes.wait()
-        corpus = PreparedCorpus(training / "corpus")
+        corpus = PreparedCorpus(prepared)
+    _check_start(start, given, corpus)
+    if processes.leads:
+        record.save(training)
+    return corpus
+
+
+def _check_start(start: ModelBundle | None, given: Vocabulary | None, corpus: PreparedCorpus) -> None:
+    """Check that a corpus fits the model that is trained further."""
     if start is not None and given is not None and corpus.vocabulary.tokens != given.tokens:
         raise ConfigError(
             f"{corpus.path} was prepared with another vocabulary than that of {start.source}; prepare it "
@@ -271,28 +393,3 @@ def _open_corpus(
             f"{start.source} was trained on text in lower case, {corpus.path} has its capitals; prepare it "
             "with lowercase=True"
         )
-    return corpus
-
-
-def _write_model(run: _Run, out: Path, card: str, *, hdf5: bool) -> None:
-    """Write the model, its card and its learning curve."""
-    softmax, corpus = run.table.export(), run.corpus
-    bundle = ModelBundle(
-        model=run.model.eval(),
-        tokenizer=corpus.tokenizer,
-        vocabulary=corpus.vocabulary,
-        softmax=SoftmaxFile(len(corpus.vocabulary), lambda: softmax),
-        source=str(out),
-        card=card,
-    )
-    draft = run.folder / "model"
-    shutil.rmtree(draft, ignore_errors=True)
-    save_model(bundle, draft)
-    move_files(draft, out)
-    if hdf5:
-        shutil.rmtree(out / "hdf5", ignore_errors=True)
-        save_model(bundle, out / "hdf5", format="hdf5")
-    try:
-        draw_curve(run.folder, out / "curve.png")
-    except MissingExtra as missing:
-        run.display.say(str(missing))

@@ -52,7 +52,7 @@ class Window:
 class Windows:
     """The windows of a corpus, by step.
 
-    In document order, row r reads from r/B of the way through the corpus, shifted anew in each pass; in
+    In document order, row r reads from r/B of the way through the corpus, with a new shift in each pass; in
     sentence order, sentences are shuffled in each pass.
 
     Args:
