@@ -15,17 +15,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.font_manager import fontManager
 from rich.console import Console
 from rich.table import Column, Table
 
 import elmokit
-
-COLOURS = ("#0072B2", "#D55E00")  # of Okabe and Ito: everybody can tell them apart
-CJK_FONTS = ("Noto Sans CJK", "Source Han Sans", "WenQuanYi", "SimHei", "Microsoft YaHei", "PingFang")
+from elmokit.base import COLOURS, drawing
 
 
 @dataclass(frozen=True)
@@ -45,11 +40,10 @@ class Uses:
         senses = [number for number, several in enumerate(by_sense.values()) for _ in several]
         vectors = []
         for found in elmo.stream(sentences):
-            start = found.text.find(word)
-            tokens = [at for at, (a, b) in enumerate(found.offsets) if start <= a and b <= start + len(word)]
-            if start < 0 or not tokens:
+            places = found.find(word)
+            if not places:
                 raise SystemExit(f"{found.text!r} was read as {found.tokens}, which has no {word!r}")
-            vectors.append(found.layers[:, tokens].mean(axis=1))  # (L+1, 2P)
+            vectors.append(found.merged(places[:1]).layers[:, 0])  # (L+1, 2P)
         return cls(word, list(by_sense), sentences, np.array(senses), np.stack(vectors, axis=1))
 
     def cosines(self, layer: int) -> np.ndarray:
@@ -106,7 +100,7 @@ def wrap(text: str) -> str:
 def draw(uses: Uses, axes: Axes) -> None:
     """Draw the way of each use from layer 0 to the top, and its sentence at the side."""
     places = uses.paths()
-    for sense, (colour, side, align) in enumerate(zip(COLOURS, (-1, 1), ("right", "left"), strict=True)):
+    for sense, (colour, side, align) in enumerate(zip(COLOURS, (-1, 1), ("right", "left"), strict=False)):
         rows = np.flatnonzero(uses.senses == sense)
         rows = rows[np.argsort(places[-1, rows, 1])]  # lowest first, so that lines to the texts cross least
         for row, height in zip(rows, np.linspace(-0.8, 0.8, len(rows)), strict=True):
@@ -124,22 +118,21 @@ def draw(uses: Uses, axes: Axes) -> None:
     axes.set(xlim=(-2.9, 2.9), ylim=(-1.45, 1.5), aspect="equal")
 
 
-def picture(words: list[Uses], fonts: list[str], path: Path) -> None:
-    """Draw two words a row, written in the first font that has the letters."""
+def picture(words: list[Uses], path: Path) -> None:
+    """Draw two words a row."""
     lines = -(-len(words) // 2)
     height = 1.0 + 3.4 * lines  # inches
-    with rc_context({"font.family": fonts, "font.size": 10.5}):
-        figure = Figure(figsize=(13.33, height))
+    with drawing(path, width=13.33, height=height) as figure:
+        figure.set_layout_engine("none")
         figure.suptitle("A word's vector moves with its sentence", y=1 - 0.2 / height, size=19)
         key = "○ layer 0: one vector for all uses    • between    ● top layer, its two principal components"
         figure.text(0.5, 1 - 0.75 / height, key, ha="center", color="0.35")
-        figure.subplots_adjust(left=0, right=1, bottom=0, top=1 - 0.9 / height, wspace=0, hspace=0)
-        grid = list(figure.subplots(lines, 2, squeeze=False).flat)
+        edges = {"left": 0, "right": 1, "bottom": 0, "top": 1 - 0.9 / height, "wspace": 0, "hspace": 0}
+        grid = list(figure.subplots(lines, 2, squeeze=False, gridspec_kw=edges).flat)
         for axes in grid:
             axes.axis("off")
         for uses, axes in zip(words, grid, strict=False):
             draw(uses, axes)
-        figure.savefig(path, dpi=150)
     print(f"\npicture: {path.resolve()}")
 
 
@@ -159,9 +152,8 @@ def main() -> None:
             print(f"No model {language!r} came with this elmokit: {', '.join(wanted)} are left out.")
     for uses in words:
         show(uses, Console())
-    cjk = sorted({font.name for font in fontManager.ttflist if font.name.startswith(CJK_FONTS)})[:1]
-    if drawn := [uses for uses in words if uses.word.isascii() or cjk]:
-        picture(drawn, ["DejaVu Sans", *cjk], Path("demo.png"))
+    if words:
+        picture(words, Path("demo.png"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Tiny labelled data, and settings that learn it by heart in a second."""
 
+import json
+
 from elmokit.tasks import task_settings
 
 PEOPLE, PLACES, VERBS = (
@@ -60,5 +62,73 @@ def write_intents(folder, part):
         (folder / part / name).write_text("\n".join(lines) + "\n")
 
 
-# For each task: what writes its tiny data. A new task adds a line.
-WRITERS = {"tagger": write_tagged, "classifier": write_labelled, "intent": write_intents}
+def write_pairs(folder, part):
+    """A table of labels and pairs: was the same done?"""
+    rows = []
+    for number, (words, _, verb) in enumerate(sentences()):
+        other = VERBS[number % 2]
+        same = "yes" if other == verb else "no"
+        rows.append(f"{same}\t{' '.join(words)}\t{words[0]} {other} it .")
+    (folder / f"{part}.tsv").write_text("\n".join(["label\tpremise\thypothesis", *rows]) + "\n")
+
+
+def write_questions(folder, part):
+    """Questions about people and places in the format of SQuAD."""
+    paragraphs = []
+    for number, (words, _, _) in enumerate(sentences()):
+        text = " ".join(words)
+        person, place = next(one for one in PEOPLE if one in text), next(one for one in PLACES if one in text)
+        wanted, question = ((person, "Who ?"), (place, "Where ?"))[number % 2]
+        answer = {"text": wanted, "answer_start": text.index(wanted)}
+        asked = {"id": f"q{number}", "question": question, "answers": [answer]}
+        paragraphs.append({"context": text, "qas": [asked]})
+    data = {"version": "1.1", "data": [{"title": "all", "paragraphs": paragraphs}]}
+    (folder / f"{part}.json").write_text(json.dumps(data))
+
+
+def write_frames(folder, part):
+    """One predicate in a sentence, and none in the last one, which is a word."""
+    roles = {"PER": "ARG0", "LOC": "ARG1"}
+    blocks = []
+    for words, tags, verb in sentences():
+        rows = []
+        for number, (word, tag) in enumerate(zip(words, tags, strict=True), start=1):
+            letter, _, kind = tag.partition("-")
+            role = "B-V" if word == verb else f"{letter}-{roles[kind]}" if kind else "O"
+            sense = (verb, f"{verb}.01") if word == verb else ("_", "_")
+            rows.append("\t".join([str(number), word, "X", *sense, role]))
+        blocks.append("\n".join(rows))
+    blocks[-1] = "\t".join(["1", "Rome", "X", "_", "_"])
+    (folder / f"{part}.tsv").write_text("\n\n".join(blocks) + "\n")
+
+
+def write_documents(folder, part):
+    """Documents of two sentences: someone does something, and "She" does it again."""
+    blocks = []
+    for number, (words, tags, verb) in enumerate(sentences()):
+        rows = [f"# begin document {number}"]
+        for place, (word, tag) in enumerate(zip(words, tags, strict=True)):
+            alone = not tags[place + 1 : place + 2] or not tags[place + 1].startswith("I-")
+            brackets = {"B-PER": "(1)" if alone else "(1", "I-PER": "1)"}.get(tag, "_")
+            rows.append(f"{place}\t{word}\t{brackets}")
+        rows += ["", "0\tShe\t(1)", f"1\t{verb}\t_", "2\tRome\t_"]
+        blocks.append("\n".join(rows))
+    (folder / f"{part}.conll").write_text("\n\n".join(blocks) + "\n")
+
+
+TEXTS = ["Grace Hopper left New York.", "", ["Ada", "saw"]]
+
+# For each task: what writes its tiny data, and what it is asked to predict. A new task adds a line to both.
+INPUTS = dict.fromkeys(("tagger", "classifier", "intent", "roles", "coreference"), TEXTS) | {
+    "entailment": [("Ada saw Rome .", "Ada saw it ."), "Ada left .\tAda saw it .", "", (["Ada"], [])],
+    "reading": [("Who ?", "Ada saw Rome ."), "Where ?\tAda left New York .", "", (["Who"], [])],
+}
+WRITERS = {
+    "tagger": write_tagged,
+    "classifier": write_labelled,
+    "intent": write_intents,
+    "entailment": write_pairs,
+    "reading": write_questions,
+    "roles": write_frames,
+    "coreference": write_documents,
+}

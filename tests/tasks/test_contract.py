@@ -12,9 +12,7 @@ import elmokit
 from elmokit.tasks import TASKS, core, evaluate, find_task, load_task, train
 from elmokit.tasks.core.dataset import find_part
 from elmokit.tasks.core.task_job import TaskJob
-from tests.task_data import WRITERS, quick_settings
-
-TEXTS = ["Grace Hopper left New York.", "", ["Ada", "saw"]]
+from tests.task_data import INPUTS, WRITERS, quick_settings
 
 
 @pytest.fixture(scope="module", params=TASKS)
@@ -64,7 +62,7 @@ def numbers(history):
 
 
 def test_every_task_has_tiny_data():
-    assert WRITERS.keys() == TASKS.keys()
+    assert WRITERS.keys() == TASKS.keys() == INPUTS.keys()
 
 
 def test_the_core_knows_no_task_by_name():
@@ -88,7 +86,7 @@ def test_interrupted_and_resumed_as_if_nothing_had_been(
         assert "the same call with resume=True continues" in str(stopped.value)
         assert ("holds the best model so far" in str(stopped.value)) == (step > 1)
         if step > 1:
-            load_task(out).predict("Ada saw Rome.")
+            load_task(out).predict(INPUTS[task][:1])
     with pytest.raises(elmokit.DataError, match=r"is not empty; .* resume=True or overwrite=True"):
         train(task, out=out, **arguments)
     resumed = train(task, out=out, resume=True, **arguments)
@@ -116,11 +114,12 @@ def test_evaluated_predicted_saved_and_loaded(task, arguments, whole, tmp_path):
     scores = evaluate(model, find_part(arguments["source"], "dev"), errors=tmp_path / "errors.tsv")
     assert scores.values == pytest.approx(trained.scores.values)
     assert (tmp_path / "errors.tsv").read_text() == (out / "errors.tsv").read_text()
-    predictions = [one.to_dict() for one in model.predict(TEXTS)]
-    assert [one.to_dict() for one in (next(model.stream([text])) for text in TEXTS)] == predictions
-    assert all(str(one) for one in model.predict(TEXTS)[:1])
+    inputs = INPUTS[task]
+    predictions = [one.to_dict() for one in model.predict(inputs)]
+    assert [one.to_dict() for one in (next(model.stream([one])) for one in inputs)] == predictions
+    assert all(str(one) for one in model.predict(inputs)[:1])
     model.save(tmp_path / "again", self_contained=True)
     again = find_task(task).load(tmp_path / "again")
-    assert [one.to_dict() for one in again.predict(TEXTS)] == predictions
+    assert [one.to_dict() for one in again.predict(inputs)] == predictions
     assert again.task == replace(trained.model.task, settings=model.task.settings)
     assert_same_weights(again, model)

@@ -10,6 +10,7 @@ from elmokit.base import settings_from_dict
 from elmokit.encoders import CharacterEncoder
 from elmokit.tasks import EncoderSettings, Tagger, task_settings
 from elmokit.tasks.core.inputs import TaskInputs
+from elmokit.tasks.core.rnn import TaskRNN
 from elmokit.tasks.core.task_job import make_optimizer, unfreeze
 from elmokit.tasks.tagger import TaggerTask
 from elmokit.text import TokenizerSpec
@@ -143,8 +144,8 @@ def test_settings():
         ("head.rn=3", "head: unknown setting 'rn'; did you mean 'rnn'?"),
         ("rnn=3", "settings: unknown setting 'rnn'; known are encoder, head, training"),
         ("head.rnn", "expected NAME=VALUE or GROUP.NAME=VALUE, found 'head.rnn'"),
-        ("head.rnn=-1", "rnn must be a whole number of at least 0, found -1"),
-        ("head.rnn=many", "rnn must be a whole number of at least 0, found 'many'"),
+        ("head.rnn=-1", "rnn must be a whole number from 0 to 100000, found -1"),
+        ("head.rnn=many", "rnn must be a whole number from 0 to 100000, found 'many'"),
         ("head.dropout=2", "dropout must be a finite number from 0 to 1, found 2"),
         ("head.pooling=mix", "pooling must be one of attention, max, mean, found 'mix'"),
         ("head.scheme=plain", "scheme must be one of BIO, IOB1, BIOES, BMES, found 'plain'"),
@@ -160,3 +161,21 @@ def test_settings_that_cannot_be(assignment, message):
     with pytest.raises(elmokit.ConfigError) as refused:
         task_settings(task, [assignment])
     assert message in str(refused.value)
+
+
+def test_dropout_that_the_tokens_of_an_example_share():
+    rnn = TaskRNN(20, 0, size=0, layers=1, dropout=0.5).train()
+    dropped = rnn(torch.ones(5, 20), None, torch.tensor([1, 2, 2]), groups=torch.tensor([3, 2])).vectors
+    assert set(dropped.flatten().tolist()) == {0.0, 2.0}
+    for start, end in ((0, 3), (3, 5)):
+        assert (dropped[start:end] == dropped[start]).all()
+    assert (dropped[0] != dropped[3]).any()
+
+
+def test_the_input_of_the_rnn_joins_its_output():
+    rnn = TaskRNN(4, 2, size=3, layers=1, dropout=0.0, skip=True)
+    x, extra = torch.randn(5, 4), torch.randn(5, 2)
+    vectors = rnn(x, extra, torch.tensor([2, 3])).vectors
+    assert vectors.shape == (5, rnn.output_dim) == (5, 2 * 3 + 4 + 2)
+    torch.testing.assert_close(vectors[:, 6:], torch.cat([x, extra], dim=1))
+    assert TaskRNN(4, 0, size=0, layers=1, dropout=0.0, skip=True).output_dim == 4  # x is the output already

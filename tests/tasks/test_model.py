@@ -144,9 +144,15 @@ def test_the_encoder_has_changed_since(tmp_path):
 
 
 def test_folders_that_hold_no_model(tmp_path):
-    with pytest.raises(elmokit.ModelFileError, match=r"config.json"):
+    with pytest.raises(elmokit.ModelFileError, match="holds no task model; pass a folder that"):
         load_task(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"format": "elmokit"}))
+    with pytest.raises(elmokit.ModelFileError, match=r"nowhere does not exist; pass a folder that training"):
+        load_task(tmp_path / "nowhere")
+    with pytest.raises(
+        elmokit.ModelFileError, match=r"^en is an ELMo model, not a task model; pass a folder that"
+    ):
+        load_task("en")
+    (tmp_path / "config.json").write_text(json.dumps({"format": "elmokit-task", "format_version": 99}))
     with pytest.raises(elmokit.ModelFileError, match="holds no elmokit-task model of version 2 or 1"):
         load_task(tmp_path)
 
@@ -154,7 +160,7 @@ def test_folders_that_hold_no_model(tmp_path):
 def test_damaged_weights(tmp_path):
     make_model([CharacterEncoder()]).save(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no")
-    with pytest.raises(elmokit.ModelFileError, match="the weights do not fit"):
+    with pytest.raises(elmokit.ModelFileError, match="the weights cannot be read"):
         load_task(tmp_path)
 
 

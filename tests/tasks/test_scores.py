@@ -1,13 +1,16 @@
 """Scores worked by hand, with conlleval's rules."""
 
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from elmokit.base import drawing
 from elmokit.tasks import scores_text, task_settings
 from elmokit.tasks.classifier import ClassifierTask, LabelledText, PredictedLabels
-from elmokit.tasks.core.counting import bootstrap, count_items
+from elmokit.tasks.core import pictures
+from elmokit.tasks.core.counting import bootstrap, count_items, score_interval, wilson
 from elmokit.tasks.core.evaluation import write_errors
 from elmokit.tasks.intent import IntentTask
 from elmokit.tasks.intent.data import IntentText
@@ -133,6 +136,17 @@ def test_bootstrap_of_a_coin():
     assert bootstrap([throws[:0]]) == (0.0, 0.0)
 
 
+def test_intervals_of_few_examples_are_wide():
+    """Newcombe 1998, table I: 81 of 263 and 15 of 148 by Wilson's method."""
+    assert wilson(81 / 263, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(15 / 148, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    right = np.ones((30, 3), np.int64)
+    assert score_interval([right]) == pytest.approx((0.8865, 1.0), abs=5e-5)  # all right, but only 30
+    assert score_interval([2 * right]) == score_interval([right])  # entities, two in each
+    assert score_interval([right * [0, 1, 1]])[1] == pytest.approx(1 - 0.8865, abs=5e-5)  # all wrong
+    assert score_interval([right[:0]]) == (0.0, 0.0)
+
+
 def test_nothing_there_and_nothing_found():
     assert count_items([set()], [set()]).total() == (0.0, 0.0, 0.0)
     assert "label" in scores_text(tagger().score(*tagged(("O", "O"))))
@@ -145,3 +159,31 @@ def test_errors_are_listed(tmp_path):
         "where\ttext\tgold\tpredicted",
         "f, line 2\tw0 w1 w2\tPER:w0 w1@0\tPER:w0@0 | LOC:w2@2",
     ]
+
+
+def test_a_comparison_is_drawn_where_its_differences_can_be_seen(tmp_path, monkeypatch):
+    figures = []
+
+    @contextmanager
+    def watched(*given, **settings):
+        with drawing(*given, **settings) as figure:
+            figures.append(figure)
+            yield figure
+
+    monkeypatch.setattr(pictures, "drawing", watched)
+    given = {"a": (0.912, 0.004), "中文": (0.917, None), "all": (1.0, 0.0)}
+    found = [
+        SimpleNamespace(name=name, score=score, deviation=spread, metric="accuracy")
+        for name, (score, spread) in given.items()
+    ]
+    pictures.draw_comparison(found, tmp_path / "c.png")
+    (axes,) = figures[0].axes
+    low, high = axes.get_xlim()
+    assert 85 < low < 91
+    assert 100 <= high <= 101
+    assert [text.get_text() for text in axes.texts] == ["91.2 ± 0.4", "91.7", "100.0 ± 0.0"]
+
+    history = [{"epoch": 1, "dev": 0.5, "loss": 1.0}]
+    pictures.draw_learning_curve(history, "accuracy", tmp_path / "l.png")
+    below = figures[1].axes[1]
+    assert all(tick == round(tick) for tick in below.get_xticks() if 0.5 <= tick <= 1.5)

@@ -10,7 +10,7 @@ import torch
 
 import elmokit
 from elmokit.encoders import ElmoEncoder
-from elmokit.tasks import TASKS, Classifier, IntentModel, Tagger, evaluate, find_task, load_task, train
+from elmokit.tasks import Classifier, IntentModel, Tagger, evaluate, find_task, load_task, train
 from elmokit.tasks.core import read_data
 from elmokit.tasks.core.counting import Scores
 from elmokit.tasks.core.task_job import TaskJob
@@ -28,7 +28,25 @@ def assert_same(one, other):
         torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("task", TASKS)
+def test_started_from_a_trained_model(folders, tmp_path):
+    settings = quick_settings("classifier")
+    arguments = {"source": folders["classifier"], "encoder": "chars"}
+    first = train("classifier", out=tmp_path / "first", settings=settings, **arguments)
+    few = quick_settings("classifier", "training.epochs=1", "training.learning_rate=0")
+    again = train("classifier", out=tmp_path / "again", settings=few, start=tmp_path / "first", **arguments)
+    assert again.scores.value == first.scores.value == 1.0
+    assert again.model.task.labels == first.model.task.labels
+    assert_same(again.model.state_dict(), first.model.state_dict())
+    new = tmp_path / "new.tsv"
+    new.write_text("label\ttext\nfound\tAda found Rome .\nfound\tAlan found Rome .\n")
+    with pytest.raises(elmokit.DataError, match="label 'found' does not occur in the training data"):
+        train("classifier", new, dev=new, encoder="chars", out=tmp_path / "new", start=tmp_path / "first")
+    other = quick_settings("classifier", "head.rnn=5")
+    with pytest.raises(elmokit.ConfigError, match="to start from has the encoders chars and sizes"):
+        train("classifier", out=tmp_path / "other", settings=other, start=tmp_path / "first", **arguments)
+
+
+@pytest.mark.parametrize("task", ["tagger", "classifier", "intent"])
 def test_learns_saves_and_predicts(task, folders, elmo, tmp_path):
     settings = quick_settings(task)
     found = train(task, folders[task], encoder=f"{elmo}+chars", out=tmp_path / "out", settings=settings)
@@ -79,8 +97,13 @@ def test_the_batch_does_not_matter(folders, elmo, tmp_path):
     assert list(model.stream([])) == []
     endless = model.stream(itertools.repeat("Ada saw Rome."))  # a few batches are read, not all
     assert next(endless).tokens == ["Ada", "saw", "Rome", "."]
+    assert next(model.stream(iter(texts), latency=0)).text == texts[0]
     with pytest.raises(elmokit.ConfigError, match="expected a list of texts"):
         next(model.stream("one string"))
+    with pytest.raises(elmokit.ConfigError, match=r"expected a list of texts, .* found NoneType None"):
+        model.predict(None)
+    with pytest.raises(elmokit.ConfigError, match="expected a string or a list of tokens, found NoneType"):
+        model.predict([None])
 
 
 def test_the_same_seed_gives_the_same_model_and_another_another(folders, elmo, quick, tmp_path):
@@ -204,6 +227,48 @@ def test_several_labels(tmp_path):
     model = Classifier.load(tmp_path / "out", device="auto")
     assert [found.labels for found in model.predict(["first text", "nothing"])] == [["a", "b"], []]
     assert evaluate(model, tmp_path / "dev.tsv").value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "rows", "message"),
+    [
+        ("classifier", "a.ft", ["__label__x a"] * 3, "line 1: all examples have the label 'x', so there"),
+        ("classifier", "a.ft", ["__label__x a", "__label__x b", "__label__y c", "__label__x d"],
+         "line 1: 1 of 2 labels occur only once in the training data, too rarely to be learnt: y"),
+        ("classifier", "a.tsv", [f"x{n}\tso very good {n}" for n in range(4)],
+         "x3; if these are no labels, name the column that has them with label_column=NAME"),
+        ("tagger", "a.txt", ["A B-PER", "b O", "c O", "D B-LOC"], "2 of 3 labels occur only once in the"),
+        ("tagger", "a.txt", ["a O", "b O"], "all examples have the label 'O', so there is nothing"),
+        ("tagger", "a.txt", ["A B-PER", "B B-PER"], "all examples have the label 'PER', so there"),
+        ("classifier", "a.ft", ["__label__x a", "__label__y b"] * 2, ""),
+    ],
+)  # fmt: skip
+def test_labels_that_teach_little_are_told_of(tmp_path, caplog, task, name, rows, message):
+    (tmp_path / name).write_text("\n".join(rows))
+    read = find_task(task).task_type.formats.read(tmp_path / name, tokenize=str.split)
+    find_task(task).task_type.fit(quick_settings(task), read)
+    assert message in caplog.text
+    assert message or not caplog.text
+
+
+def test_a_blank_text_has_no_label(folders, tmp_path):
+    for task in ("classifier", "intent"):
+        found = train(task, folders[task], encoder="chars", out=tmp_path / task, epochs=1)
+        assert len(found.history) == 1
+        blank, other = found.model.predict(["  ", "Ada saw Rome"])
+        assert (blank.label, blank.labels, blank.scores, str(blank).strip()) == (None, [], {}, "")
+        assert other.label in other.scores
+
+
+def test_epochs_are_those_that_were_said(folders, tmp_path):
+    settings = quick_settings("tagger", "training.epochs=3")
+    found = train(
+        "tagger", folders["tagger"], encoder="chars", out=tmp_path / "out", settings=settings, epochs=2
+    )
+    assert [entry["epoch"] for entry in found.history] == [1, 2]
+    with pytest.raises(elmokit.ConfigError, match="epochs must be a whole number of at least 1, found 0"):
+        train("tagger", folders["tagger"], encoder="chars", out=tmp_path / "none", epochs=0)
+    assert not (tmp_path / "none").exists()
 
 
 def test_slips_in_the_scheme_that_is_learnt_are_put_right(tmp_path, quick):

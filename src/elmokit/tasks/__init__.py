@@ -23,14 +23,18 @@ if TYPE_CHECKING:
         mixes_text,
         scores_text,
     )
+    from elmokit.tasks.coreference import CoreferenceModel
+    from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
+    from elmokit.tasks.reading import ReadingModel
+    from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
 
 __all__ = [
-    "TASKS", "Classifier", "Compared", "EncoderSettings", "IntentModel", "LabelledSpan", "MeasuredRun",
-    "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare",
-    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text", "task_settings",
-    "train",
+    "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
+    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller", "Scores", "Tagger",
+    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "comparison_text", "evaluate",
+    "find_task", "load_task", "mixes_text", "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -38,12 +42,20 @@ TASKS = {
     "tagger": "elmokit.tasks.tagger",
     "classifier": "elmokit.tasks.classifier",
     "intent": "elmokit.tasks.intent",
+    "entailment": "elmokit.tasks.entailment",
+    "reading": "elmokit.tasks.reading",
+    "roles": "elmokit.tasks.roles",
+    "coreference": "elmokit.tasks.coreference",
 }
 
 _ELSEWHERE = {
     "by_name": ("compare", "find_task", "load_task", "task_settings", "train"),
     "classifier": ("Classifier",),
+    "coreference": ("CoreferenceModel",),
+    "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
+    "reading": ("ReadingModel",),
+    "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
 }
 

@@ -10,7 +10,6 @@ from elmokit.tasks.classifier.head import (
     ClassifierHeadSettings,
     ClassifierSettings,
     PredictedLabels,
-    TokenPooling,
 )
 from elmokit.tasks.classifier.prediction import ClassifierPrediction, labels_text
 from elmokit.tasks.classifier.scores import count_labels, label_pairs
@@ -18,10 +17,12 @@ from elmokit.tasks.core import (
     Scores,
     TaskModel,
     TextInput,
+    TokenPooling,
     by_frequency,
     check_labels,
     class_weights,
     scores_from_counts,
+    warn_of_labels,
 )
 
 __all__ = [
@@ -56,6 +57,8 @@ class ClassifierTask:
         task = cls(settings, by_frequency(example.labels for example in examples))
         if not task.labels:
             raise DataError(f"{examples[0].where}: neither this nor any other training text has a label")
+        hint = "; if these are no labels, name the column that has them with label_column=NAME"
+        warn_of_labels([example.labels for example in examples], examples[0].where, hint=hint)
         return task, task.prepare(examples, allow_unseen=True)
 
     def prepare(self, examples: Sequence[LabelledText], *, allow_unseen: bool) -> list[LabelledText]:
@@ -89,7 +92,8 @@ class ClassifierTask:
         return " | ".join(sorted(example.labels)), " | ".join(sorted(output.labels))
 
     def present(self, item: TextInput, output: PredictedLabels) -> ClassifierPrediction:
-        """Return the labels beside the text."""
+        """Return the labels beside the text; a text without tokens has none."""
+        output = output if item.tokens else PredictedLabels([], {})
         return ClassifierPrediction(**item.fields(), labels=output.labels, scores=output.scores)
 
 

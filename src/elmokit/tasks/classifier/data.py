@@ -1,26 +1,38 @@
 """Labelled texts and their formats.
 
-tsv, csv   with a header that names "label" and "text", or without one: label first, text last
+tsv, csv   the columns that the caller names, or "label" and "text" of the header; a table of two columns
+           needs no header: label first, text last. CSV may have semicolons or tabs in place of commas
 fasttext   __label__a __label__b text
 at         text@label
 trec       COARSE:fine text (the coarse class; trec-fine: both)
-jsonl      one object per line: "text" or "tokens"; "label", "labels" or "intent"
+jsonl      one object per line: "text" or "tokens"; "label", "labels" or "intent"; or as the caller names them
 seq        a folder with seq.in and label
 """
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from elmokit.base import shown
 from elmokit.errors import DataError
-from elmokit.tasks.core import Formats, Tokenize, json_lines, numbered_lines, parallel_lines
-from elmokit.text import read_lines
+from elmokit.tasks.core import (
+    SEVERAL,
+    Columns,
+    Formats,
+    LabelledRow,
+    Tokenize,
+    json_lines,
+    numbered_lines,
+    parallel_lines,
+    read_csv,
+    read_tsv,
+)
+
+RowReader: TypeAlias = Callable[[Path, Columns], Iterator[LabelledRow]]
 
 _FASTTEXT = "__label__"
-_SEVERAL = "|"  # between the labels of one text in a table
 
 
 @dataclass(frozen=True)
@@ -37,52 +49,10 @@ class LabelledText:
         return (self.tokens,)
 
 
-def _read_tsv(path: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
-    rows = ((where, line.split("\t")) for where, line in numbered_lines(path) if line.strip())
-    yield from _table(rows, tokenize)
-
-
-def _read_csv(path: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
-    yield from _table(_csv_rows(path), tokenize)
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each row after the place of its first line: a quoted field may span several lines."""
-    rows = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
-    done = 0
-    try:
-        for row in rows:
-            if row:
-                yield f"{path}, line {done + 1}", row
-            done = rows.line_num
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {done + 1}: is no CSV ({error}); close the quotes there, and double those within"
-        ) from error
-
-
-def _table(rows: Iterable[tuple[str, list[str]]], tokenize: Tokenize) -> Iterator[LabelledText]:
-    label_at, text_at, width = 0, -1, 0
-    for where, row in rows:
-        if not width:  # the first row
-            width = max(2, len(row))
-            headings = [heading.strip().lower() for heading in row]
-            named = [heading for heading in ("label", "text") if heading in headings]
-            if len(named) == 2:
-                label_at, text_at = headings.index("label"), headings.index("text")
-                continue
-            if named:
-                raise DataError(
-                    f'{where}: a header must name "label" and "text", found {row!r:.60}; '
-                    "rename its columns, or leave it out: label first, text last"
-                )
-        if len(row) != width:
-            raise DataError(
-                f"{where}: expected a label and a text in {width} columns, found "
-                f"{row!r:.60} in {len(row)}; label the line, put its text into one column, or remove it"
-            )
-        labels = tuple(label.strip() for label in row[label_at].split(_SEVERAL) if label.strip())
-        yield LabelledText(tuple(tokenize(row[text_at])), labels, where)
+def _read_table(rows: RowReader, path: Path, tokenize: Tokenize, columns: Columns) -> Iterator[LabelledText]:
+    for where, (text,), cell in rows(path, columns):
+        labels = tuple(label.strip() for label in cell.split(SEVERAL) if label.strip())
+        yield LabelledText(tuple(tokenize(text)), labels, where)
 
 
 def _read_fasttext(path: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
@@ -102,7 +72,7 @@ def _read_at(path: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
         if line.strip():
             text, at, label = line.rpartition("@")
             if not at:
-                raise DataError(f"{where}: expected text@label, found {line!r:.60}")
+                raise DataError(f"{where}: expected text@label, found {shown(line)}")
             yield LabelledText(tuple(tokenize(text)), _given(label), where)
 
 
@@ -112,7 +82,7 @@ def _read_trec(path: Path, tokenize: Tokenize, *, fine: bool = False) -> Iterato
             label, _, text = line.partition(" ")
             coarse, _, rest = label.partition(":")
             if not rest:
-                raise DataError(f"{where}: expected COARSE:fine and a question, found {line!r:.60}")
+                raise DataError(f"{where}: expected COARSE:fine and a question, found {shown(line)}")
             yield LabelledText(tuple(tokenize(text)), (label if fine else coarse,), where)
 
 
@@ -120,18 +90,20 @@ def _given(label: str) -> tuple[str, ...]:
     return (label.strip(),) if label.strip() else ()
 
 
-def _read_jsonl(path: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
-    for where, data, tokens in json_lines(path, tokenize):
-        yield LabelledText(tokens, json_labels(data, where), where)
+def _read_jsonl(path: Path, tokenize: Tokenize, columns: Columns) -> Iterator[LabelledText]:
+    for where, data, tokens in json_lines(path, tokenize, text=columns.text or "text"):
+        yield LabelledText(tokens, json_labels(data, where, columns.label), where)
 
 
-def json_labels(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Return what stands under "labels", "label" or "intent": one label, a list of them, or none."""
-    keys = ("labels", "label", "intent")
+def json_labels(data: Mapping[str, Any], where: str, key: str | None = None) -> tuple[str, ...]:
+    """Return what stands under a key ("labels", "label" or "intent"): one label, a list of them, or none."""
+    keys = ("labels", "label", "intent") if key is None else (key,)
+    if key is not None and key not in data:
+        raise DataError(f"{where}: label_column={key!r} is not among its keys, {', '.join(data):.60}")
     found: object = next((data[key] for key in keys if data.get(key) is not None), [])
     labels = found if isinstance(found, list) else [found]
     if not all(isinstance(label, str | int | float) for label in labels):
-        raise DataError(f"{where}: expected a label or a list of them, found {found!r:.60}")
+        raise DataError(f"{where}: expected a label or a list of them, found {shown(found)}")
     return tuple(str(label) for label in labels)
 
 
@@ -143,8 +115,8 @@ def _read_seq(folder: Path, tokenize: Tokenize) -> Iterator[LabelledText]:
 
 FORMATS = Formats[LabelledText](
     {
-        "tsv": _read_tsv,
-        "csv": _read_csv,
+        "tsv": partial(_read_table, read_tsv),
+        "csv": partial(_read_table, read_csv),
         "fasttext": _read_fasttext,
         "at": _read_at,
         "trec": _read_trec,
@@ -160,6 +132,7 @@ FORMATS = Formats[LabelledText](
         ".jsonl": "jsonl",
         "/seq.in": "seq",
     },
+    with_columns=frozenset(("tsv", "csv", "jsonl")),
 )
 
 

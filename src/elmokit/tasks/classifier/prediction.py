@@ -14,7 +14,7 @@ class ClassifierPrediction:
         text: as given (tokens that were given as a list are joined by blanks).
         tokens: of the text.
         offsets: start and end of each token in the text.
-        labels: the one that was chosen, or several.
+        labels: the one that was chosen, or several; none for a text without tokens.
         scores: the probability of every label.
     """
 
@@ -31,7 +31,7 @@ class ClassifierPrediction:
 
     def __str__(self) -> str:
         """Return a line for people: the labels with their probabilities, and the text."""
-        return f"{labels_text(self.labels, self.scores)}\t{self.text}"
+        return f"{labels_text(self.labels, self.scores)}\t{self.text}".rstrip("\t")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with probabilities rounded to four places."""

@@ -1,13 +1,11 @@
 """The same task with one encoder after another: what each brings, and what it costs."""
 
 import hashlib
-import json
 import logging
+import logging.handlers
 import multiprocessing
 import re
-import shutil
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,10 +13,20 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import belong_to_parent, write_json, write_text
+from elmokit.base import (
+    belong_to_parent,
+    locked,
+    no_empty_folder,
+    parse_json,
+    remove_folder,
+    write_errors,
+    write_json,
+    write_text,
+)
 from elmokit.encoders import TunableEncoder, open_encoders
 from elmokit.errors import DataError, ElmoError, MissingExtra
-from elmokit.tasks.core.pictures import new_figure
+from elmokit.kernels import peak_memory
+from elmokit.tasks.core.pictures import draw_comparison
 from elmokit.tasks.core.task_model import TaskModel, num_tokens
 from elmokit.tasks.core.task_settings import TaskSettings
 from elmokit.tasks.core.training import open_training, train
@@ -71,9 +79,15 @@ class Compared:
         return self.mean("score")
 
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the runs."""
-        return statistics.stdev(run.score for run in self.runs) if len(self.runs) > 1 else 0.0
+    def deviation(self) -> float | None:
+        """The standard deviation of the runs; None if there is one run only."""
+        return statistics.stdev(run.score for run in self.runs) if len(self.runs) > 1 else None
+
+    @property
+    def score_text(self) -> str:
+        """The mean in percent, with the deviation if there are several runs."""
+        more = "" if self.deviation is None else f" ± {100 * self.deviation:.2f}"
+        return f"{100 * self.score:.2f}{more}"
 
     def mean(self, quantity: str) -> float:
         """Return the mean over the runs of one of their numbers."""
@@ -94,9 +108,16 @@ def compare(
     settings: TaskSettings | None = None,
     dev: str | Path | None = None,
     format: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
     tokenizer: str | None = None,
+    epochs: int | None = None,
+    start: str | Path | None = None,
+    adapt: bool | float = False,
+    adapt_text: Sequence[str | Path] = (),
     allow_unseen: bool = False,
     resume: bool = False,
+    overwrite: bool = False,
     notice: Callable[[str, MeasuredRun], None] = lambda name, run: None,
 ) -> list[Compared]:
     """Train the same head on each encoder with each seed, one run after another.
@@ -104,7 +125,7 @@ def compare(
     The results are also written to `out`, as a table (comparison.md) and a picture (comparison.png).
 
     Args:
-        task: as for `train`, like `source`, `dev`, `format`, `tokenizer` and `allow_unseen`.
+        task: as for `train`, like `source`, `dev`, `format`, the columns, `epochs` and `allow_unseen`.
         source: the data.
         encoders: to compare.
         out: a folder for all runs.
@@ -112,21 +133,62 @@ def compare(
         settings: of all runs, except the seed.
         dev: the dev file.
         format: of the files.
+        text_column: of a table, like `label_column`.
+        label_column: the same for the label.
         tokenizer: for running text, the same for all encoders.
+        epochs: of each run, at most.
+        start: a trained model to start from, with the encoder of the runs.
+        adapt: let each ELMo read the training text first, once for all seeds; see `train`.
+        adapt_text: further text for it to read.
         allow_unseen: count new labels as errors.
         resume: continue an interrupted comparison; finished runs are not repeated.
+        overwrite: train again what is in `out` already.
         notice: called with each run when it is done.
 
     Raises:
         DataError: `out` is not empty, or holds runs with other data, settings or encoders; or the data cannot
             be used.
+        BusyError: another process is writing `out`.
     """
     folder = Path(out)
-    if folder.exists() and any(folder.iterdir()) and not resume:
-        raise DataError(f"{folder} is not empty; choose another name, or pass resume=True")
     settings = settings or task.task_type.settings_type()
-    for encoder in encoders:
-        open_encoders(encoder)  # report a wrong name before hours of training, not after
+    arguments = {
+        "task": task, "source": source, "dev": dev, "format": format, "text_column": text_column,
+        "label_column": label_column, "tokenizer": tokenizer, "epochs": epochs, "allow_unseen": allow_unseen,
+        "start": start, "adapt": adapt, "adapt_text": adapt_text,
+    }  # fmt: skip
+    with (
+        no_empty_folder(folder),
+        locked(folder, parents=True),
+        write_errors(folder, "continue with resume=True"),
+    ):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not (resume or overwrite):
+            raise DataError(
+                f"{folder} is not empty; choose another name, or pass resume=True or overwrite=True"
+            )
+        for old in folder.glob(f"*/{_MEASURED}") if overwrite else ():
+            old.unlink()
+        for encoder in encoders:
+            open_encoders(encoder)  # report a wrong name before hours of training, not after
+        results = _all_runs(encoders, folder, seeds, settings, arguments, notice)
+        remove_folder(folder / "cache")
+        write_text(folder / "comparison.md", comparison_text(results) + "\n")
+        try:
+            draw_comparison(results, folder / "comparison.png")
+        except MissingExtra as missing:
+            logger.warning("no picture: %s", missing)
+    return results
+
+
+def _all_runs(
+    encoders: Sequence[str],
+    folder: Path,
+    seeds: int,
+    settings: TaskSettings,
+    arguments: dict[str, Any],
+    notice: Callable[[str, MeasuredRun], None],
+) -> list[Compared]:
+    """Train what is not measured yet, and return all."""
     results = []
     for encoder in encoders:
         # Encoders of the same name differ by a few more letters.
@@ -134,22 +196,13 @@ def compare(
         name += f"-{hashlib.sha256(encoder.encode()).hexdigest()[:6]}"
         runs, metric = [], ""
         for seed in range(1, seeds + 1):
-            arguments = {
-                "task": task, "source": source, "encoder": encoder, "settings": settings.with_seed(seed),
-                "dev": dev, "format": format, "tokenizer": tokenizer, "allow_unseen": allow_unseen,
-            }  # fmt: skip
+            one = arguments | {"encoder": encoder, "settings": settings.with_seed(seed)}
             run = folder / f"{name}-seed{seed}"
-            measured = _finished(run, arguments) or _in_own_process(run, arguments)
+            measured = _finished(run, one) or _in_own_process(run, one)
             metric = measured["metric"]
             runs.append(MeasuredRun(**measured["run"]))
             notice(f"{encoder}, seed {seed}", runs[-1])
         results.append(Compared(encoder, metric, runs))
-    shutil.rmtree(folder / "cache", ignore_errors=True)
-    write_text(folder / "comparison.md", comparison_text(results) + "\n")
-    try:
-        draw_comparison(results, folder / "comparison.png")
-    except MissingExtra as missing:
-        logger.warning("no picture: %s", missing)
     return results
 
 
@@ -162,22 +215,11 @@ def comparison_text(results: Sequence[Compared]) -> str:
     ]
     for one in results:
         lines.append(
-            f"| {one.name} | {100 * one.score:.2f} ± {100 * one.deviation:.2f} | "
+            f"| {one.name} | {one.score_text} | "
             f"{one.mean('trained'):,.0f} | {one.mean('encoder'):,.0f} | {one.mean('training'):.0f} | "
             f"{one.mean('use'):.0f} | {one.mean('memory'):,.0f} |"
         )
     return "\n".join(lines)
-
-
-def draw_comparison(results: Sequence[Compared], path: Path) -> None:
-    """Draw the scores as bars with their deviations."""
-    figure = new_figure(7, 1.5 + 0.5 * len(results))
-    axes = figure.subplots()
-    scores, deviations = [100 * one.score for one in results], [100 * one.deviation for one in results]
-    axes.barh([one.name for one in results], scores, xerr=deviations, ecolor="black", capsize=3)
-    axes.invert_yaxis()
-    axes.set(xlabel=f"dev {results[0].metric}, %", xlim=(max(0, min(scores) - 15), 100))
-    figure.savefig(path, dpi=120)
 
 
 def _in_own_process(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -188,12 +230,13 @@ def _in_own_process(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
     process.start()
     sender.close()  # so that the end of the process ends `recv`
     try:
-        found: dict[str, Any] | str = receiver.recv()
+        while isinstance(found := receiver.recv(), logging.LogRecord):
+            logging.getLogger(found.name).handle(found)
     except EOFError:
         process.join()
         raise ElmoError(
-            f"the training of {out} was killed (exit code {process.exitcode}), perhaps for want of "
-            "memory; continue with resume=True when there is more"
+            f"the training of {out} was killed (exit code {process.exitcode}), perhaps because "
+            "memory ran out; continue with resume=True when there is more"
         ) from None
     except BaseException:  # Ctrl-C
         process.terminate()
@@ -202,11 +245,23 @@ def _in_own_process(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
         process.join()
     if isinstance(found, str):
         raise ElmoError(found)
-    return found
+    measured: dict[str, Any] = found
+    return measured
+
+
+class _ToParent(logging.handlers.QueueHandler):
+    """Sends what is logged through a connection, so that the parent logs it as its own."""
+
+    queue: Any
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Send a record that can be pickled."""
+        self.queue.send(record)
 
 
 def _run_child(sender: Connection, out: Path, arguments: dict[str, Any]) -> None:
     belong_to_parent()
+    logging.getLogger("elmokit").addHandler(_ToParent(sender))  # type: ignore[arg-type]  # it only sends
     try:
         sender.send(_measure(out, arguments))
     except ElmoError as error:
@@ -245,22 +300,14 @@ def _finished(out: Path, arguments: dict[str, Any]) -> dict[str, Any] | None:
     path = out / _MEASURED
     if not path.exists():
         return None
-    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        measured: dict[str, Any] = parse_json(path.read_bytes())
+        MeasuredRun(**measured["run"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{path} is damaged ({error}); delete {out} to train it again") from error
     if measured.get("purpose") != open_training(**arguments).purpose():
         raise DataError(
             f"{out} holds a run of other data or settings, or of an encoder that has changed since; "
             "choose another folder, or delete that one"
         )
     return measured
-
-
-def peak_memory() -> float:
-    """Return the peak memory of this process in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would count what the parent had when this process was made
-        lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
-        return 1024 * float(lines["VmHWM"].split()[0])
-    import resource  # which Windows does not have
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

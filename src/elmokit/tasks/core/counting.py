@@ -8,6 +8,7 @@ among p predicted items and g gold items,
 Where each place has exactly one item, as with parts of speech or classes, F1 is the accuracy.
 """
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,6 +21,7 @@ Items = set[tuple[Hashable, str]]  # the items of one example: where, and what
 Counts = npt.NDArray[np.int64]
 
 _RESAMPLES = 1000
+_NORMAL_95 = 1.959964  # standard deviations within which a normal variable lies with 95 %
 _AT_ONCE = 2_000_000  # numbers in a block of resamples
 
 
@@ -41,7 +43,7 @@ class Scores:
     Attributes:
         main: name of the score that early stopping and comparisons use.
         values: every score by its name; greater is better.
-        interval: 95 % interval of the main score (bootstrap over the examples); None if it is not known.
+        interval: 95 % interval of the main score, see `score_interval`; None if it is not known.
         classes: the scores of each label.
         labels: names of the rows (true) and columns (predicted) of `confusion`.
         confusion: counts; empty if places may have several labels.
@@ -88,7 +90,7 @@ def scores_from_counts(
     return Scores(
         main=main,
         values={main: sum(values.values()) / len(values)} | values | dict(others or {}) | {"macro_f1": macro},
-        interval=bootstrap([part.examples for part in parts.values()]),
+        interval=score_interval([part.examples for part in parts.values()]),
         classes=classes,
         labels=labels,
         confusion=[[counts[true, predicted] for predicted in labels] for true in labels],
@@ -123,6 +125,33 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Counted:
     labels = {label for counter in counters for label in counter}
     by_label = {label: (counters[0][label], counters[1][label], counters[2][label]) for label in labels}
     return Counted(np.array(examples, np.int64).reshape(-1, 3), by_label)
+
+
+def score_interval(parts: Sequence[Counts]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean F1 of the parts, (n, 3) counts each as in `Counted`.
+
+    Wilson's for an accuracy, where each example has one item. Else from resampled examples; these say nothing
+    if all are right, or all wrong, so that Wilson's is taken there too, with an example as the unit.
+    """
+    count = len(parts[0])
+    if len(parts) == 1 and (parts[0][:, 1:] == 1).all():
+        return wilson(float(parts[0][:, 0].mean()) if count else 0.0, count)
+    low, high = bootstrap(parts)
+    return (low, high) if low < high else wilson(low, count)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share p of n examples: all p with |p̂ - p| ≤ z √(p (1 - p) / n).
+
+    Example:
+        >>> [round(bound, 3) for bound in wilson(1.0, 30)]
+        [0.886, 1.0]
+    """
+    if not count:
+        return 0.0, 0.0
+    z2 = _NORMAL_95**2 / count
+    middle, half = share + z2 / 2, math.sqrt(z2 * (share * (1 - share) + z2 / 4))
+    return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
 def bootstrap(parts: Sequence[Counts], *, seed: int = 0) -> tuple[float, float]:

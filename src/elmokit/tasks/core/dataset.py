@@ -8,7 +8,7 @@ from typing import Generic, Literal
 
 from elmokit.encoders import fingerprint_of
 from elmokit.errors import DataError
-from elmokit.tasks.core.labelled_files import Formats, Tokenize
+from elmokit.tasks.core.labelled_files import Columns, Formats, Tokenize
 from elmokit.tasks.core.protocol import E
 
 Part = Literal["train", "dev", "test"]
@@ -56,6 +56,7 @@ def read_data(
     tokenize: Tokenize,
     dev: str | Path | None = None,
     format: str | None = None,
+    columns: Columns = Columns(),  # noqa: B008 (it cannot be changed)
     dev_share: float = 0.1,
 ) -> TaskData[E]:
     """Read the data of a task.
@@ -66,6 +67,7 @@ def read_data(
         tokenize: for running text.
         dev: the dev file, instead of the folder's.
         format: see `Formats`.
+        columns: of tables, train and dev alike.
         dev_share: without a dev file, the share of the training examples to hold out, always the same ones.
 
     Raises:
@@ -77,10 +79,10 @@ def read_data(
     if train_path is None:
         names = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
         raise DataError(f"{path}: has no file named train, found {names:.100}; pass the file itself")
-    train = formats.read(train_path, tokenize=tokenize, format=format)
+    train = formats.read(train_path, tokenize=tokenize, format=format, columns=columns)
     dev_path = Path(dev) if dev is not None else find_part(path, "dev") if is_folder else None
     if dev_path is not None:
-        return TaskData(train, formats.read(dev_path, tokenize=tokenize, format=format))
+        return TaskData(train, formats.read(dev_path, tokenize=tokenize, format=format, columns=columns))
     random.Random(_SPLIT_SEED).shuffle(train)
     count = round(dev_share * len(train))
     if not 0 < count < len(train):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import draft_file, write_json
+from elmokit.base import output_file, write_json
 from elmokit.errors import MissingExtra
 from elmokit.tasks.core import pictures
 from elmokit.tasks.core.counting import Scores
 from elmokit.tasks.core.inputs import LearntMix
+from elmokit.tasks.core.labelled_files import Columns
 from elmokit.tasks.core.protocol import E, O
 from elmokit.tasks.core.task_model import TaskModel
-from elmokit.text import make_word_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +23,8 @@ def evaluate(
     path: str | Path,
     *,
     format: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
     strict: bool = False,
     allow_unseen: bool = False,
     errors: str | Path | None = None,
@@ -33,14 +35,21 @@ def evaluate(
         model: the model.
         path: the file.
         format: by the file's ending if not given.
+        text_column: the column of a table with the text; see `train`.
+        label_column: the same for the label.
         strict: count only well-formed predictions: an entity only if all its tags are legal.
         allow_unseen: count labels that are not in the training data as errors.
         errors: a file for the wrong predictions, one per line.
 
     Raises:
-        DataError: the file cannot be used.
+        DataError: the file cannot be used, or `errors` cannot be written.
     """
-    read = model.task.formats.read(Path(path), tokenize=make_word_tokenizer(model.tokenizer), format=format)
+    read = model.task.formats.read(
+        Path(path),
+        tokenize=model.task.formats.tokenizer(model.tokenizer),
+        format=format,
+        columns=Columns(text_column, label_column),
+    )
     examples = model.task.prepare(read, allow_unseen=allow_unseen)
     outputs = model.decode(examples)
     if errors is not None:
@@ -79,7 +88,7 @@ def write_errors(
             text = " ||| ".join(" ".join(tokens) for tokens in example.texts)
             rows.append((example.where, text, gold, predicted))
     with (
-        draft_file(path) as draft,
+        output_file(path) as draft,
         draft.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
     ):
         writer = csv.writer(

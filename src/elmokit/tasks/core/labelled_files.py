@@ -1,19 +1,47 @@
 """Labelled files: which format a file has, and helpers for the readers of the tasks."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from elmokit.base import parse_json, shown
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import read_lines
+from elmokit.text import TokenizerSpec, make_tokenizer, make_word_tokenizer, read_lines
 
 ExampleT = TypeVar("ExampleT")
-Tokenize = Callable[[str], Sequence[str]]  # a string to its tokens
+Tokenize = Callable[[str], Sequence[Any]]  # a string to its tokens: strings, or `Token`s with their places
 
 _PACKED = (".xz", ".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a table, or keys of JSON lines, that hold the text and the label.
+
+    A number counts the columns of a table without a header, from 1. None leaves it to the format. Where an
+    example has several texts, their names have commas between them.
+    """
+
+    text: str | None = None
+    label: str | None = None
+
+    def texts(self, count: int) -> list[str]:
+        """Return the names of the columns of so many texts, or none if they were not named.
+
+        Raises:
+            ConfigError: there are more or fewer names.
+        """
+        if self.text is None:
+            return []
+        names = [name.strip() for name in self.text.split(",")] if count > 1 else [self.text]
+        if len(names) != count:
+            raise ConfigError(
+                f"text_column={self.text!r} names {len(names)} of {count} columns; put commas between them, "
+                f"such as {','.join(f'text{number + 1}' for number in range(count))}"
+            )
+        return names
 
 
 @dataclass(frozen=True)
@@ -23,29 +51,51 @@ class Formats(Generic[ExampleT]):
     Attributes:
         readers: for each format a function from a path and a tokenizer to examples.
         endings: the format of a file name's ending; "/NAME" stands for a folder with a file NAME in it.
+        with_columns: formats whose reader takes `Columns` as a third argument.
+        with_offsets: whether the readers want tokens with their places in the text, or only strings.
     """
 
-    readers: Mapping[str, Callable[[Path, Tokenize], Iterator[ExampleT]]]
+    readers: Mapping[str, Callable[..., Iterator[ExampleT]]]
     endings: Mapping[str, str]
+    with_columns: frozenset[str] = frozenset()
+    with_offsets: bool = False
 
-    def read(self, path: Path, *, tokenize: Tokenize, format: str | None = None) -> list[ExampleT]:
+    def tokenizer(self, spec: TokenizerSpec) -> Tokenize:
+        """Return the tokenizer that the readers want."""
+        return make_tokenizer(spec) if self.with_offsets else make_word_tokenizer(spec)
+
+    def read(
+        self,
+        path: Path,
+        *,
+        tokenize: Tokenize,
+        format: str | None = None,
+        columns: Columns = Columns(),  # noqa: B008 (it cannot be changed)
+    ) -> list[ExampleT]:
         """Read a labelled file (plain or compressed) or folder.
 
         Raises:
-            ConfigError: the ending does not tell the format, or there is no such format.
+            ConfigError: the ending does not tell the format, there is no such format, or it has no columns
+                of which some could be named.
             DataError: the file cannot be read, is empty, or a line is not labelled as it should be.
         """
         name = format or self.format_of(path)
         if name not in self.readers:
             raise ConfigError(f"format {name!r} is not known; expected one of {', '.join(self.readers)}")
-        examples = list(self.readers[name](path, tokenize))
+        if columns != Columns() and name not in self.with_columns:
+            raise ConfigError(
+                f"{path} is read as {name}, which has no columns; leave out text_column and label_column"
+            )
+        more = (columns,) if name in self.with_columns else ()
+        examples = list(self.readers[name](path, tokenize, *more))
         if not examples:
             raise DataError(f"{path}: found no example, expected labelled lines; is it the right file?")
         return examples
 
     def format_of(self, path: Path) -> str:
         """Return the format that the name of a file, or the files in a folder, stand for."""
-        ending = next((ending for ending in reversed(path.suffixes) if ending not in _PACKED), "")
+        endings = [ending.lower() for ending in reversed(path.suffixes)]
+        ending = next((ending for ending in endings if ending not in _PACKED), "")
         found = self.format_of_folder(path) if path.is_dir() else self.endings.get(ending)
         if found is None:
             raise ConfigError(
@@ -62,22 +112,32 @@ class Formats(Generic[ExampleT]):
 
 def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield each line of a text file after its place, "FILE, line N"."""
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path, whole=True), start=1):
         yield f"{path}, line {number}", line
 
 
-def json_lines(path: Path, tokenize: Tokenize) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
-    """Yield place, object and tokens of each line; an object has "tokens", or "text" to tokenise."""
+def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield place and object of each line."""
     for where, line in numbered_lines(path):
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
-        except json.JSONDecodeError as error:
+            data = parse_json(line)
+        except ValueError as error:
             raise DataError(f"{where}: is no JSON ({error}); expected one object per line") from error
-        if not isinstance(data, dict) or not ("tokens" in data or isinstance(data.get("text"), str)):
-            raise DataError(f'{where}: expected an object with "text" or "tokens", found {line!r:.60}')
-        tokens = string_list(data, "tokens", where) if "tokens" in data else tuple(tokenize(data["text"]))
+        if not isinstance(data, dict):
+            raise DataError(f"{where}: expected one object per line, found {shown(line)}")
+        yield where, data
+
+
+def json_lines(
+    path: Path, tokenize: Tokenize, *, text: str = "text"
+) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
+    """Yield place, object and tokens of each line; an object has "tokens", or a `text` to tokenise."""
+    for where, data in json_objects(path):
+        if not ("tokens" in data or isinstance(data.get(text), str)):
+            raise DataError(f'{where}: expected an object with "{text}" or "tokens", found {shown(data)}')
+        tokens = string_list(data, "tokens", where) if "tokens" in data else tuple(tokenize(data[text]))
         yield where, data, tokens
 
 
@@ -85,7 +145,7 @@ def string_list(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...
     """Return the strings under `key`; a DataError if they are no list of strings."""
     found = data[key]
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise DataError(f'{where}: expected a list of strings as "{key}", found {found!r:.60}')
+        raise DataError(f'{where}: expected a list of strings as "{key}", found {shown(found)}')
     return tuple(found)
 
 
@@ -98,7 +158,7 @@ def parallel_lines(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, tu
         if not found:
             raise DataError(f"{folder}: has no {name}, expected {known}")
         paths.append(found[0])
-    for number, lines in enumerate(zip_longest(*map(read_lines, paths)), start=1):
+    for number, lines in enumerate(zip_longest(*(read_lines(path, whole=True) for path in paths)), start=1):
         where = f"{paths[0]}, line {number}"
         if None in lines:
             raise DataError(f"{where}: {known} do not have the same number of lines; get them again")

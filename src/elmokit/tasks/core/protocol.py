@@ -77,6 +77,7 @@ class Task(Protocol[E, O, P]):
     name: str
     formats: Formats[Any]  # how labelled files are read
     settings_type: Any  # a subclass of `TaskSettings`
+    # A task may also have `reads_documents = True`: its inputs are documents, not sentences.
 
     @property
     def settings(self) -> Any:  # noqa: ANN401 (of the task's own settings type)

@@ -48,11 +48,16 @@ class HeadSettings:
         rnn: size of each direction of the task's LSTM; 0 for none: the head reads the encoders' vectors.
         rnn_layers: LSTM layers.
         dropout: rate before and after the LSTM.
+        shared_dropout: whether all tokens of an example drop the same numbers, so that equal words stay
+            equal, for heads that compare them.
+        skip: whether the input of the LSTM joins its output, so that a head sees the words themselves.
     """
 
-    rnn: int = bounded(200, least=0)
-    rnn_layers: int = bounded(1, least=1)
+    rnn: int = bounded(200, least=0, most=100_000)
+    rnn_layers: int = bounded(1, least=1, most=100)
     dropout: float = bounded(0.5, least=0, most=1)
+    shared_dropout: bool = False
+    skip: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)

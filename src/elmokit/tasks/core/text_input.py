@@ -1,10 +1,10 @@
 """One text to predict labels for, and predictions as plain data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elmokit.embed import Text
+from elmokit.embed import Text, refuse_unless
 from elmokit.text import Token, Tokenizer, tokens_from_list
 
 
@@ -17,10 +17,16 @@ class TextInput:
 
     @classmethod
     def read(cls, given: Text, tokenize: Tokenizer) -> "TextInput":
-        """Tokenise a string; a list of tokens is taken as it is, and joined by blanks."""
+        """Tokenise a string; a list of tokens is taken as it is, and joined by blanks.
+
+        Raises:
+            ConfigError: it is neither.
+        """
         if isinstance(given, str):
             return cls(given, tokenize(given))
-        return cls(" ".join(given), tokens_from_list(given))
+        refuse_unless(given, Sequence, "a string or a list of tokens")
+        tokens = tokens_from_list(given)
+        return cls(" ".join(given), tokens)
 
     @property
     def texts(self) -> list[list[str]]:

@@ -88,9 +88,10 @@ class IntentTask:
         return true, predicted
 
     def present(self, item: TextInput, output: PredictedIntent) -> IntentPrediction:
-        """Return the intent, and the slots with their places in the text."""
+        """Return the intent, and the slots with their places in the text; a text without tokens has none."""
         fields = tag_fields(item, output.slots, self.slots.learnt_scheme, self.scheme)
-        return IntentPrediction(**fields, labels=output.intent.labels, scores=output.intent.scores)
+        intent = self.intents.present(item, output.intent)
+        return IntentPrediction(**fields, labels=intent.labels, scores=intent.scores)
 
 
 def _classifier_settings(settings: IntentSettings) -> ClassifierSettings:

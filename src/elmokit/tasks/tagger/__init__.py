@@ -12,17 +12,18 @@ from elmokit.tasks.core import (
     check_labels,
     class_weights,
     scores_from_counts,
+    warn_of_labels,
 )
 from elmokit.tasks.tagger.data import FORMATS, TaggedText, json_tags, scheme_of, tagged_text
 from elmokit.tasks.tagger.head import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings
 from elmokit.tasks.tagger.prediction import LabelledSpan, TaggerPrediction, tag_fields
-from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, find_spans, kind_of, write_spans
+from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, find_spans, is_legal, kind_of, write_spans
 from elmokit.tasks.tagger.scores import count_tags, span_values, tag_pairs
 
 __all__ = [
-    "LabelledSpan", "PredictedTags", "Scheme", "TaggedText", "Tagger", "TaggerHead", "TaggerHeadSettings",
-    "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "json_tags", "span_values",
-    "tag_fields", "tag_pairs", "tagged_text",
+    "OUTSIDE", "LabelledSpan", "PredictedTags", "Scheme", "TaggedText", "Tagger", "TaggerHead",
+    "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "find_spans",
+    "is_legal", "json_tags", "kind_of", "span_values", "tag_fields", "tag_pairs", "tagged_text",
 ]  # fmt: skip
 
 
@@ -62,6 +63,7 @@ class TaggerTask:
             )
         task = cls(settings, scheme=scheme_of(examples))
         converted = task._converted(examples)
+        warn_of_labels([task._labels(example.tags) for example in converted], examples[0].where)
         return replace(task, tags=by_frequency(example.tags for example in converted)), converted
 
     def prepare(self, examples: Sequence[TaggedText], *, allow_unseen: bool) -> list[TaggedText]:
@@ -100,6 +102,12 @@ class TaggerTask:
 
     def _kind(self, tag: str) -> str:
         return kind_of(tag, self.learnt_scheme)
+
+    def _labels(self, tags: Sequence[str]) -> list[str]:
+        """Return one label for each span and for each token outside of all, or the plain tags."""
+        if self.scheme == "plain":
+            return list(tags)
+        return [span.label for span in find_spans(tags)] + [tag for tag in tags if tag == OUTSIDE]
 
     def _converted(self, examples: Sequence[TaggedText]) -> list[TaggedText]:
         """Convert tags, also where the scheme stays: slips in it are rewritten as conlleval reads them."""

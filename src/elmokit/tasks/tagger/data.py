@@ -7,18 +7,21 @@ seq        a folder with seq.in and seq.out
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
+from elmokit.base import shown
 from elmokit.errors import DataError
 from elmokit.tasks.core import Formats, Tokenize, json_lines, numbered_lines, parallel_lines, string_list
 from elmokit.tasks.tagger.schemes import OUTSIDE, SPAN_SCHEMES, Scheme, fitting_schemes, has_kind
 
 logger = logging.getLogger(__name__)
 
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # a multi-word token ("1-2") or an empty node ("2.1")
 _SLIPS = 0.05  # the share of sentences that may be of another scheme than the rest
 
 
@@ -41,13 +44,25 @@ def _read_columns(path: Path, tokenize: Tokenize) -> Iterator[TaggedText]:
 
 
 def _read_conllu(path: Path, tokenize: Tokenize) -> Iterator[TaggedText]:
-    # Words have whole numbers; comments, multi-word tokens ("1-2") and empty nodes ("2.1") do not.
-    words = (
-        (where, line)
-        for where, line in numbered_lines(path)
-        if not line.strip() or line.partition("\t")[0].isdigit()
-    )
+    words = ((where, line) for where, line in numbered_lines(path) if _is_word(line, where))
     yield from _sentences(words, lambda fields: (fields[1], fields[3]), least=10)
+
+
+def _is_word(line: str, where: str) -> bool:
+    """Return whether a line of CoNLL-U is a word or the end of a sentence; others do not count.
+
+    Raises:
+        DataError: it is none of the lines that CoNLL-U has.
+    """
+    number = line.partition("\t")[0]
+    if not line.strip() or number.isdecimal():
+        return True
+    if line.startswith("#") or _NO_WORD.fullmatch(number):
+        return False
+    raise DataError(
+        f"{where}: expected ten columns separated by tabs, the first a number such as 1, 1-2 or 1.1, found "
+        f"{shown(line)}; repair the line or remove it"
+    )
 
 
 def _sentences(
@@ -66,7 +81,7 @@ def _sentences(
         fields = line.split("\t") if "\t" in line else [part for part in line.split(" ") if part]
         if len(fields) < least or not all(pick(fields)):
             raise DataError(
-                f"{where}: expected a token and its tag in {least} columns or more, found {line!r:.60}; "
+                f"{where}: expected a token and its tag in {least} columns or more, found {shown(line)}; "
                 "label the line or remove it"
             )
         first = first if tokens else where
@@ -103,14 +118,19 @@ def tagged_text(tokens: Sequence[str], tags: Sequence[str], where: str) -> Tagge
 def _slot_tags(tokens: tuple[str, ...], slots: Mapping[str, Any], where: str) -> tuple[str, ...]:
     """Return BIO tags for slots that are given by value: each where its characters first occur."""
     tags = [OUTSIDE] * len(tokens)
+    text = "".join(tokens)
+    places = [0, *accumulate(map(len, tokens))]  # of each token in the text, and its end
+    first = {place: number for number, place in reversed(list(enumerate(places[:-1])))}
+    last = {place: number for number, place in reversed(list(enumerate(places[1:], start=1)))}
     for slot, value in slots.items():
         wanted = "".join(str(value).split())
-        for start in range(len(tokens)):
-            ends = (end for end in range(start + 1, len(tokens) + 1) if "".join(tokens[start:end]) == wanted)
-            end = next(ends, None)
-            if end is not None and set(tags[start:end]) == {OUTSIDE}:
+        place = text.find(wanted) if wanted else -1
+        while place >= 0:
+            start, end = first.get(place), last.get(place + len(wanted))
+            if start is not None and end is not None and set(tags[start:end]) == {OUTSIDE}:
                 tags[start:end] = [f"B-{slot}"] + [f"I-{slot}"] * (end - start - 1)
                 break
+            place = text.find(wanted, place + 1)
         else:
             logger.warning("%s: slot %r is left out: its value %r is not in the text", where, slot, value)
     return tuple(tags)
