@@ -34,14 +34,13 @@ def cosine(one, other):
 
 @pytest.mark.parametrize("layer", [-1, 0, 1])
 def test_uses_by_cosine(text, embedder, layer):
-    asked, nearest = nearest_uses(embedder, text, "BANK", layer=layer)
+    asked, nearest = nearest_uses(embedder, text, "BANK", layers=layer)
     assert (asked.line, asked.text[asked.start : asked.end]) == (2, "bank")
-    # Line 6 repeats the query's sentence.
-    assert sorted((use.line, use.text[use.start : use.end]) for use in nearest) == [
-        (4, "bank"),
-        (4, "bank"),
-        (5, "Bank"),
-    ]
+    found = sorted((use.line, use.word) for use in nearest)
+    assert found == [(4, "bank"), (4, "bank"), (5, "Bank"), (6, "bank")]
+    (same,) = (use for use in nearest if use.line == 6)  # repeats the sentence
+    assert same.cosine == pytest.approx(1, abs=1e-5)
+    nearest.remove(same)
     query = embedder.embed(LINES[1]).layers[layer, 1]
     places = {(4, 2): (3, 1), (4, LINES[3].rindex("bank")): (3, 8), (5, 0): (4, 0)}
     for use in nearest:
@@ -60,24 +59,40 @@ def test_query_of_ones_own_and_k(text, embedder):
 
 def test_any_word(text, embedder):
     _, nearest = nearest_uses(embedder, text, "bank", k=100, any_word=True)
-    assert len(nearest) == sum(len(line.split()) for line in LINES if line != LINES[1])
+    assert len(nearest) == sum(len(line.split()) for line in LINES) - 1
 
 
 def test_word_that_is_not_there(text, embedder):
-    with pytest.raises(DataError, match=r"text\.txt has no token 'play', expected at least one$"):
+    with pytest.raises(
+        DataError, match=r"text\.txt has no word 'play', expected at least one; only whole words count$"
+    ):
         nearest_uses(embedder, text, "play")
-    with pytest.raises(DataError, match=r"the query 'a cat' has no token 'bank'"):
+    with pytest.raises(DataError, match=r"the query 'a cat' has no word 'bank'"):
         nearest_uses(embedder, text, "bank", query="a cat")
 
 
 def test_word_that_is_two_tokens(text, embedder):
-    with pytest.raises(DataError, match=r"reads it as the tokens \['the', 'river'\], ask for one of them"):
-        nearest_uses(embedder, text, "the river")
+    asked, (use,) = nearest_uses(embedder, text, "The River", query="the river is long", k=1)
+    assert (asked.start, asked.end) == (0, 9)
+    assert (use.line, use.word) == (1, "the river")
+    query, other = (embedder.embed(line).layers[-1] for line in (LINES[0], LINES[1]))
+    _, nearest = nearest_uses(embedder, text, "the river", query=LINES[0])
+    expected = cosine(query[:2].mean(axis=0), other[3:5].mean(axis=0))
+    assert nearest[1].cosine == pytest.approx(expected, abs=1e-5)
+
+
+def test_case_can_matter(text, embedder):
+    _, nearest = nearest_uses(embedder, text, "bank", query="bank", match_case=True)
+    assert {use.word for use in nearest} == {"bank"}
+    with pytest.raises(DataError, match="has no word 'BANK' in this case"):
+        nearest_uses(embedder, text, "BANK", match_case=True)
 
 
 def test_layer_that_is_not_there(text, embedder):
     with pytest.raises(ConfigError, match="there is no layer 3; the model has 0 to 2"):
-        nearest_uses(embedder, text, "bank", layer=3)
+        nearest_uses(embedder, text, "bank", layers=3)
+    with pytest.raises(ConfigError, match="one layer is compared, found layers='all'"):
+        nearest_uses(embedder, text, "bank", layers="all")
 
 
 def test_standard_input_is_read_once_only(embedder):

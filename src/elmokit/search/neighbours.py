@@ -5,15 +5,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.base import Kind, kind_of
+from elmokit.embed import LayerChoice, layer_index
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import Input, TextSource, read_texts, split_language
+from elmokit.search.index import Index
+from elmokit.text import Input, TextSource, may_contain, read_texts, split_language
 
-if TYPE_CHECKING:  # these import torch
+if TYPE_CHECKING:
     from elmokit.embed import Embedder, Sentence
 
 Read: TypeAlias = Callable[[], Iterable[Input]]
@@ -26,6 +30,7 @@ class Use:
     Attributes:
         cosine: Cosine similarity to the query.
         line: Number of its line (or sentence, if the text was split) from 1; 0 for a query that was given.
+        word: The word as it is spelt there.
         text: Its sentence.
         start: Start of the word in the sentence.
         end: End of the word.
@@ -33,6 +38,7 @@ class Use:
 
     cosine: float
     line: int
+    word: str
     text: str
     start: int
     end: int
@@ -45,7 +51,8 @@ def nearest_uses(
     *,
     query: str | None = None,
     k: int = 10,
-    layer: int = -1,
+    layers: LayerChoice = "top",
+    match_case: bool = False,
     any_word: bool = False,
     tokens: bool = False,
     split: bool | str = False,
@@ -54,63 +61,71 @@ def nearest_uses(
 
     Args:
         embedder: The model.
-        source: A text file, one sentence per line; "-" for standard input; or a list of lines.
-        word: The word; case is ignored.
+        source: A text file, one sentence per line; "-" for standard input; a list of lines; or the folder of
+            an index, whose sentences are compared.
+        word: The word. It may consist of several tokens, whose mean is then compared.
         query: A sentence that has the word. Without it, the first one in the text.
         k: How many uses to find.
-        layer: Which of the L+1 layers to compare; the top one separates senses best.
+        layers: Which vectors to compare: a layer by its number (the token layer is 0), "top", "average" or
+            "mix"; the top one separates senses best.
+        match_case: Whether the word has to match in upper and lower case, too.
         any_word: Compare with all words of the text, not only with the same one.
         tokens: Whether lines and the query are tokens separated by blanks.
         split: Whether to split running text into sentences first. A language code chooses the rules; True
             means the language of the model's tokenizer.
 
     Returns:
-        The use in the query (the first if there are several), and the nearest uses, nearest first.
-        Repetitions of the query's sentence are left out.
+        The use in the query (the first if there are several), and the nearest others, nearest first.
 
     Raises:
-        ConfigError: There is no such layer, or no query for standard input, which cannot be read twice.
+        ConfigError: `layers` is not one layer of the model, or there is no query for standard input, which
+            cannot be read twice.
         DataError: The word is not in the query, or, without a query, not in the text.
 
     Example:
         >>> nearest_uses(elmokit.load("en"), "news.txt", "play", query="She wrote a play.")  # doctest: +SKIP
         (Use(cosine=1.0, line=0, ...), [Use(cosine=0.83, line=210, ...), ...])
     """
-    if not -embedder.num_layers <= layer < embedder.num_layers:
-        raise ConfigError(f"there is no layer {layer}; the model has 0 to {embedder.num_layers - 1}")
+    if layers not in ("average", "mix") and not isinstance(layer_index(layers, embedder.num_layers), int):
+        raise ConfigError(f"one layer is compared, found layers={layers!r}; choose one, top, average or mix")
     if query is None and str(source) == "-":
         raise ConfigError("standard input cannot be read twice; pass the sentence to start from, query=TEXT")
     language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
-    read = partial(read_texts, source, tokens=tokens, split=language)
+    read: Read = partial(read_texts, source, tokens=tokens, split=language)
+    if isinstance(source, str | Path) and kind_of(source) == Kind.INDEX:
+        read = Index.open(source).sentences
     if query is None:
-        line, sentence = _first_use(embedder, read, word, f"the text {source}")
+        line, sentence = _first_use(embedder, read, word, f"the text {source}", match_case=match_case)
     else:
         given = [query.split() if tokens else query]
-        line, (_, sentence) = 0, _first_use(embedder, lambda: given, word, f"the query {query!r}")
-    position = _positions(sentence, word)[0]
-    vector = _unit(sentence.layers[layer, position])  # (D,)
-    asked = _use(sentence, position, cosine=1.0, line=line)
+        where = f"the query {query!r}"
+        line, (_, sentence) = 0, _first_use(embedder, lambda: given, word, where, match_case=match_case)
+    found = sentence.merged(sentence.find(word, match_case=match_case)[:1])
+    vector = _unit(found.select(layers))[0]  # (D,)
+    asked = _use(found, 0, cosine=1.0, line=line)
 
     def uses() -> Iterator[Use]:
         for number, other in _sentences(embedder, read, None if any_word else word):
-            if other.text == sentence.text:
-                continue
-            cosines = _unit(other.layers[layer]) @ vector  # (T,)
-            for at in range(len(other.tokens)) if any_word else _positions(other, word):
-                yield _use(other, at, cosine=float(cosines[at]), line=number)
+            if not any_word:
+                other = other.merged(other.find(word, match_case=match_case))
+            cosines = _unit(other.select(layers)) @ vector  # (uses,)
+            for at, (start, _) in enumerate(other.offsets):
+                if (number, start) != (asked.line, asked.start):
+                    yield _use(other, at, cosine=float(cosines[at]), line=number)
 
     # nlargest keeps only k uses in memory.
     return asked, heapq.nlargest(k, uses(), key=lambda use: (use.cosine, -use.line, -use.start))
 
 
-def _first_use(embedder: "Embedder", read: Read, word: str, where: str) -> tuple[int, "Sentence"]:
+def _first_use(
+    embedder: "Embedder", read: Read, word: str, where: str, *, match_case: bool
+) -> tuple[int, "Sentence"]:
     """Return the first sentence that has the word, and its number."""
     for number, sentence in _sentences(embedder, read, word):
-        if _positions(sentence, word):
+        if sentence.find(word, match_case=match_case):
             return number, sentence
-    pieces = embedder.embed(word).tokens
-    hint = f"; the model reads it as the tokens {pieces}, ask for one of them" if len(pieces) > 1 else ""
-    raise DataError(f"{where} has no token {word!r}, expected at least one{hint}")
+    case = " in this case" if match_case else ""
+    raise DataError(f"{where} has no word {word!r}{case}, expected at least one; only whole words count")
 
 
 def _sentences(embedder: "Embedder", read: Read, word: str | None) -> Iterator[tuple[int, "Sentence"]]:
@@ -120,7 +135,7 @@ def _sentences(embedder: "Embedder", read: Read, word: str | None) -> Iterator[t
     def texts() -> Iterator[Input]:
         for number, text in enumerate(read(), start=1):
             line = text if isinstance(text, str) else " ".join(text)
-            if word is None or word.casefold() in line.casefold():
+            if word is None or may_contain(line, word):
                 numbers.append(number)
                 yield text
 
@@ -128,13 +143,10 @@ def _sentences(embedder: "Embedder", read: Read, word: str | None) -> Iterator[t
         yield numbers.popleft(), sentence
 
 
-def _positions(sentence: "Sentence", word: str) -> list[int]:
-    return [at for at, token in enumerate(sentence.tokens) if token.casefold() == word.casefold()]
-
-
 def _use(sentence: "Sentence", position: int, *, cosine: float, line: int) -> Use:
     start, end = sentence.offsets[position]
-    return Use(cosine=cosine, line=line, text=sentence.text, start=start, end=end)
+    word = sentence.text[start:end]
+    return Use(cosine=cosine, line=line, word=word, text=sentence.text, start=start, end=end)
 
 
 def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

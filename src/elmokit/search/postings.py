@@ -1,0 +1,121 @@
+"""BM25 over several segments, whose scores are those of one index over all live passages.
+
+    score(q, d) = Σ over terms t of q: idf(t) · n(t, d) · (k₁ + 1) / (n(t, d) + k₁ (1 − b + b |d| / mean |d|))
+    idf(t) = ln(1 + (N − df(t) + ½) / (df(t) + ½))
+
+as in Lucene and `bm25s`. Numbers of documents and lengths are counted at query time, without the deleted
+ones, so that segments, deletions and merges do not change a score.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.search.index_arrays import Array, Arrays, Texts, text_arrays
+
+K1, B = 1.2, 0.75
+_MOST_COUNTED = 65_535
+
+Bools = npt.NDArray[np.bool_]
+
+
+class PostingsBuilder:
+    """Collects the terms of passages."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._lengths: list[int] = []
+
+    def add(self, terms: Sequence[str]) -> None:
+        """Add the next passage."""
+        number = len(self._lengths)
+        self._lengths.append(len(terms))
+        for term, count in Counter(terms).items():
+            self._postings.setdefault(term, []).append((number, min(count, _MOST_COUNTED)))
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what is stored."""
+        terms = sorted(self._postings, key=lambda term: term.encode(errors="replace"))
+        found = [self._postings[term] for term in terms]
+        flat = np.array([pair for pairs in found for pair in pairs], np.int64).reshape(-1, 2)
+        return {
+            **text_arrays("terms", terms),
+            "posting-starts": np.cumsum([0, *map(len, found)], dtype=np.int64),
+            "posting-passages": flat[:, 0].astype(np.int32),
+            "posting-counts": flat[:, 1].astype(np.uint16),
+            "lengths": np.array(self._lengths, np.int32),
+        }
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The terms of the passages of a segment."""
+
+    terms: Texts
+    starts: Array
+    passages: Array
+    counts: Array
+    lengths: Array
+
+    @classmethod
+    def open(cls, arrays: Arrays, num_passages: int) -> "Postings":
+        """Map the arrays of a segment.
+
+        Raises:
+            DataError: A file is damaged.
+        """
+        terms = arrays.texts("terms")
+        passages = arrays.below("posting-passages", "int32", max(1, num_passages), None)
+        return cls(
+            terms,
+            arrays.starts("posting-starts", len(passages), len(terms)),
+            passages,
+            arrays.get("posting-counts", "uint16", len(passages)),
+            arrays.below("lengths", "int32", 1 << 31, num_passages),
+        )
+
+    def find(self, term: str, live: Bools | None) -> tuple[Array, Array]:
+        """Return the live passages that have a term, and how often they have it."""
+        number = self.terms.find(term)
+        if number is None:
+            return self.passages[:0], self.counts[:0]
+        place = slice(*self.starts[number : number + 2].tolist())
+        passages, counts = self.passages[place], self.counts[place]
+        if live is None:
+            return passages, counts
+        kept = live[passages]
+        return passages[kept], counts[kept]
+
+
+def bm25(
+    postings: Sequence[Postings], live: Sequence[Bools | None], terms: Iterable[str]
+) -> list[npt.NDArray[np.float32]]:
+    """Return the scores of all passages of each segment; those of deleted ones are 0.
+
+    Args:
+        postings: The segments.
+        live: Which passages of each are not deleted; None for all.
+        terms: Those of the query; one that occurs twice counts twice.
+    """
+    lengths = [
+        one.lengths if alive is None else one.lengths[alive]
+        for one, alive in zip(postings, live, strict=True)
+    ]
+    count = sum(map(len, lengths))
+    mean = max(sum(int(one.sum(dtype=np.int64)) for one in lengths) / max(1, count), 1e-9)
+    scores = [np.zeros(len(one.lengths), np.float32) for one in postings]
+    for term, times in Counter(terms).items():
+        found = [one.find(term, alive) for one, alive in zip(postings, live, strict=True)]
+        documents = sum(len(passages) for passages, _ in found)
+        if not documents:
+            continue
+        idf = times * math.log(1 + (count - documents + 0.5) / (documents + 0.5))
+        for one, (passages, counts), score in zip(postings, found, scores, strict=True):
+            often = counts.astype(np.float32)
+            length = one.lengths[passages].astype(np.float32)
+            score[passages] += idf * (K1 + 1) * often / (often + K1 * (1 - B + B / mean * length))
+    return scores

@@ -1,0 +1,220 @@
+"""Answer queries over segments: BM25, vectors of passages, vectors of words, and their fusion."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.search.documents import Value
+from elmokit.search.metadata import Filter
+from elmokit.search.passage_vectors import PassageVectors
+from elmokit.search.postings import Bools, bm25
+from elmokit.search.quantised import Floats, to_unit
+from elmokit.search.ranking import Place, Ranking, best, fuse, late_interaction
+from elmokit.search.segments import Segment
+
+if TYPE_CHECKING:
+    from elmokit.embed import Sentence
+
+RETRIEVERS = ("bm25", "dense", "late")
+# In the fusion by reciprocal ranks; chosen on the train queries of SciFact by benchmarks/search.py.
+WEIGHTS: Mapping[str, float] = {"bm25": 1.0, "dense": 0.5, "late": 1.0}
+_DEPTH = 100  # passages of a list that are fused or compared word by word
+_LEAST_WEIGHT = 0.3  # words of a query that count less are not explained
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """A word of the query, and the word of the passage that is nearest to it.
+
+    Attributes:
+        word: Of the query.
+        found: Of the passage.
+        cosine: How near they are.
+        start: Where the found word begins in the text of the hit.
+        end: Where it ends.
+    """
+
+    word: str
+    found: str
+    cosine: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A document that was found.
+
+    Attributes:
+        id: Its name.
+        score: The higher the better; comparable within one query only.
+        text: Its best passage.
+        start: Where the passage begins in the document.
+        metadata: The document's.
+        ranks: The rank of the passage in the list of each retriever that found it.
+        matches: If explained, the words that matched, in the order of the query.
+    """
+
+    id: str
+    score: float
+    text: str
+    start: int
+    metadata: dict[str, Value]
+    ranks: dict[str, int]
+    matches: list[Match] = field(default_factory=list)
+
+
+class Searcher:
+    """Searches segments, which do not change.
+
+    Args:
+        segments: The segments.
+        find_terms: Makes terms of a query.
+        vectors: Loads the model when vectors are needed.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        find_terms: Callable[[str], list[str]],
+        vectors: Callable[[], PassageVectors],
+    ) -> None:
+        self._segments, self._find_terms, self._load = segments, find_terms, vectors
+
+    @cached_property
+    def _vectors(self) -> PassageVectors:
+        return self._load()
+
+    def search(
+        self, queries: list[str], k: int, *, by: Sequence[str], where: Filter | None, explain: bool
+    ) -> list[list[Hit]]:
+        """Return the hits of each query."""
+        allowed = self._allowed(where)
+        needed = explain or set(by) & {"dense", "late"}
+        sentences: Iterator[Sentence | None] = (
+            iter(self._vectors.embedder.stream(queries)) if needed else iter([None] * len(queries))
+        )
+        return [self._search(query, next(sentences), k, by, allowed, explain=explain) for query in queries]
+
+    def _allowed(self, where: Filter | None) -> list[Bools | None]:
+        """Return which passages of each segment are live and meet the conditions; None for all."""
+        if not where:
+            return [segment.live for segment in self._segments]
+        found: list[Bools | None] = []
+        for segment in self._segments:
+            fitting = segment.metadata.matching(where)[segment.passages[:, 0]]
+            found.append(fitting if segment.live is None else fitting & segment.live)
+        return found
+
+    def _search(
+        self,
+        query: str,
+        sentence: "Sentence | None",
+        k: int,
+        by: Sequence[str],
+        allowed: list[Bools | None],
+        *,
+        explain: bool,
+    ) -> list[Hit]:
+        depth = max(_DEPTH, 3 * k)
+        lists: dict[str, Ranking] = {}
+        if "bm25" in by or by == ("late",):
+            lists["bm25"] = self._by_words(query, depth, allowed)
+        if sentence is not None and ("dense" in by or "late" in by):
+            lists["dense"] = self._by_passages(sentence, depth, allowed)
+        if sentence is not None and "late" in by:
+            places = sorted({place for ranking in lists.values() for place, _ in ranking})
+            lists["late"] = self._by_late_interaction(sentence, places)[:depth]
+        lists = {name: ranking for name, ranking in lists.items() if name in by}
+        ranking = next(iter(lists.values())) if len(lists) == 1 else fuse(lists, WEIGHTS)
+        hits: dict[str, Hit] = {}
+        ranks = {
+            name: {place: rank for rank, (place, _) in enumerate(one, start=1)} for name, one in lists.items()
+        }
+        for place, score in ranking:
+            segment = self._segments[place[0]]
+            name = segment.ids[int(segment.passages[place[1], 0])]
+            if name in hits:
+                continue
+            own = {retriever: of[place] for retriever, of in ranks.items() if place in of}
+            hits[name] = self._hit(place, name, score, own, sentence if explain else None)
+            if len(hits) == k:
+                break
+        return list(hits.values())
+
+    def _by_words(self, query: str, depth: int, allowed: list[Bools | None]) -> Ranking:
+        live = [segment.live for segment in self._segments]
+        scores = bm25([segment.postings for segment in self._segments], live, self._find_terms(query))
+        parts = []
+        for number, (score, chosen) in enumerate(zip(scores, allowed, strict=True)):
+            rows = np.flatnonzero(score if chosen is None else score * chosen)
+            parts.append((number, rows, score[rows]))
+        return best(parts, depth)
+
+    def _by_passages(self, sentence: "Sentence", depth: int, allowed: list[Bools | None]) -> Ranking:
+        vector = to_unit(self._vectors.passage([self._vectors.sums(sentence)]))
+        if not vector.any():
+            return []
+        return best(
+            (
+                (number, *segment.nearest(vector, depth, chosen))
+                for number, (segment, chosen) in enumerate(zip(self._segments, allowed, strict=True))
+            ),
+            depth,
+        )
+
+    def _by_late_interaction(self, sentence: "Sentence", places: list[Place]) -> Ranking:
+        words, weights = self._vectors.words([sentence]), self._vectors.word_weights(sentence)
+        scores = late_interaction(words, weights, [self._word_vectors(place) for place in places])
+        rounded = np.round(scores.astype(np.float64), 5).tolist()
+        return sorted(zip(places, rounded, strict=True), key=lambda one: (-one[1], one[0]))
+
+    def _word_vectors(self, place: Place) -> Floats:
+        segment = self._segments[place[0]]
+        assert segment.words is not None
+        return segment.words.floats(slice(*segment.words_of(place[1])))
+
+    def _hit(
+        self, place: Place, name: str, score: float, ranks: dict[str, int], query: "Sentence | None"
+    ) -> Hit:
+        segment = self._segments[place[0]]
+        text, start = segment.text_of(place[1])
+        matches = [] if query is None else self._matches(segment, place[1], query, text, start)
+        metadata = segment.metadata[int(segment.passages[place[1], 0])]
+        return Hit(
+            id=name, score=score, text=text, start=start, metadata=metadata, ranks=ranks, matches=matches
+        )
+
+    def _matches(
+        self, segment: Segment, passage: int, query: "Sentence", text: str, begin: int
+    ) -> list[Match]:
+        """Embed the sentences of a passage again, and find the nearest word for each word of the query."""
+        _, first, end = segment.passages[passage].tolist()
+        spans = (segment.sentences[first:end] - begin).tolist()
+        sentences = self._vectors.embedder.embed([text[start:stop] for start, stop in spans])
+        places = [
+            (start + token[0], start + token[1])
+            for (start, _), sentence in zip(spans, sentences, strict=True)
+            for token in sentence.offsets
+        ]
+        if not places:
+            return []
+        found = self._vectors.words(sentences)  # (T, D)
+        cosines = np.round(self._vectors.words([query]) @ found.T, 4)  # (Q, T)
+        nearest: npt.NDArray[np.intp] = cosines.argmax(axis=1)
+        weights = self._vectors.word_weights(query)
+        return [
+            Match(
+                word=word,
+                found=text[slice(*places[at])],
+                cosine=float(cosines[row, at]),
+                start=places[at][0],
+                end=places[at][1],
+            )
+            for row, (word, at) in enumerate(zip(query.tokens, nearest.tolist(), strict=True))
+            if weights[row] >= _LEAST_WEIGHT and any(map(str.isalnum, word))
+        ]
