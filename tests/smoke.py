@@ -1,4 +1,4 @@
-"""Install the wheel of a folder into an empty environment and use it there, far from the repository.
+"""Install each wheel of a folder into an empty environment and use it there, far from the repository.
 
     python tests/smoke.py dist
 
@@ -27,8 +27,15 @@ print("elmokit", elmokit.__version__, "works from its wheel")
 
 
 def main() -> None:
-    """Install and use the wheel; any failure ends this with an error."""
-    (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
+    """Install and use the wheels; any failure ends this with an error."""
+    wheels = list(Path(sys.argv[1]).resolve().glob("*.whl"))
+    assert any(wheel.name.endswith("-none-any.whl") for wheel in wheels), wheels
+    for wheel in wheels:
+        check(wheel)
+
+
+def check(wheel: Path) -> None:
+    """Install and use one wheel."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     with TemporaryDirectory() as folder:
         venv.create(f"{folder}/venv", with_pip=True)

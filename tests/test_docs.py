@@ -64,6 +64,22 @@ def test_commands_and_their_options_exist(page):
                 assert word in known | {"--help", "-h"}, f"elmokit {verb} {word}"
 
 
+def formulas(page):
+    """The formulas of a page, displayed and within a line; code is no formula."""
+    text = re.sub(
+        r"^```.*?^```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    return [one or other for one, other in re.findall(r"\$\$(.+?)\$\$|\$(\S[^$\n]*)\$", text, re.DOTALL)]
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if formulas(page)], ids=name)
+def test_formulas_can_be_drawn(page):
+    """The site draws them with matplotlib, which does not know all of LaTeX."""
+    mathtext = pytest.importorskip("matplotlib.mathtext")
+    for tex in formulas(page):
+        mathtext.MathTextParser("path").parse(f"${' '.join(tex.split())}$")
+
+
 def test_the_reference_has_every_public_name():
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
     assert set(re.findall(r"^\.\. auto\w+:: elmokit\.(\w+)$", pages, re.MULTILINE)) == set(elmokit.__all__)

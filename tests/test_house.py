@@ -20,12 +20,13 @@ DIVIDED = ("compat", "integrations", "pretraining", "tasks")
 # Files that every task has.
 OF_TASKS = ("data.py", "head.py", "prediction.py", "scores.py")
 # Classes that old interfaces and other libraries name as we do.
-OLD_NAMES = {"Elmo", "ElmoModel", "Embedder", "ScalarMix"}
+OLD_NAMES = {"Batcher", "Elmo", "ElmoModel", "Embedder", "ScalarMix"}
 # Modules that do not exist on Windows.
 POSIX_ONLY = {"fcntl", "grp", "pwd", "resource", "termios", "tty"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 LONGEST_FILE = 400
+LONGEST_FUNCTION = 50
 
 
 def name_of(path):
@@ -91,6 +92,17 @@ def test_a_class_name_occurs_once():
 def test_files_are_short():
     lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
     refuse([name for name, length in lengths.items() if length > LONGEST_FILE])
+
+
+def test_functions_are_short():
+    found = []
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef):
+                code = node.body[bool(ast.get_docstring(node)) :]  # without its signature
+                if code and code[-1].end_lineno - code[0].lineno >= LONGEST_FUNCTION:
+                    found.append(f"{name_of(path)}: {node.name}")
+    refuse(found)
 
 
 def writes(node):

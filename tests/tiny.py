@@ -176,6 +176,13 @@ def write_folder(
     return folder
 
 
+def forget_digests(folder: Path) -> None:
+    """Remove the digests of the other files from a native folder's config."""
+    config = json.loads((folder / "config.json").read_text())
+    del config["sha256"]
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 def write_zip(path: Path, folder: Path, *, under: str = "", compression: int = zipfile.ZIP_DEFLATED) -> Path:
     """Pack a folder's files, flat or in one folder of the archive."""
     with zipfile.ZipFile(path, "w", compression) as archive:

@@ -10,12 +10,30 @@ Names are imported when they are first used, so `import elmokit` is fast and doe
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from elmokit.errors import ConfigError, DataError, ElmoError, MissingExtra, ModelFileError, TrainingError
+from elmokit.errors import (
+    BusyError,
+    ConfigError,
+    DataError,
+    ElmoError,
+    MissingExtra,
+    ModelFileError,
+    TrainingError,
+)
 
 if TYPE_CHECKING:
     from elmokit.corpus import PreparedCorpus, PrepareSettings, prepare_corpus
-    from elmokit.doctor import Finding, diagnose, diagnose_text, model_info
-    from elmokit.embed import Embedder, EmbedReport, Sentence, embed_file, load
+    from elmokit.doctor import Finding, describe, diagnose, diagnose_text, model_info
+    from elmokit.embed import (
+        Embedder,
+        EmbedEstimate,
+        EmbedReport,
+        Sentence,
+        embed_file,
+        estimate_file,
+        fit_pooling,
+        load,
+        store_pooling,
+    )
     from elmokit.formats import ModelBundle, bundled_names, load_model, save_model
     from elmokit.language_model import (
         Candidate,
@@ -27,12 +45,37 @@ if TYPE_CHECKING:
     )
     from elmokit.model import ScalarMix
     from elmokit.pretraining import PerplexityChange, Recipe, pretrain, read_recipe
-    from elmokit.search import Use, nearest_uses
+    from elmokit.search import (
+        Document,
+        Hit,
+        Index,
+        IndexReport,
+        Match,
+        PassageSettings,
+        RetrievalScores,
+        Use,
+        WordUse,
+        WordUses,
+        evaluate_search,
+        find_uses,
+        nearest_uses,
+        read_documents,
+        read_judgements,
+        read_queries,
+        read_run,
+        score_run,
+        write_run,
+    )
+    from elmokit.serving import ServeSettings, make_app, serve
     from elmokit.tasks import (
         Classifier,
+        CoreferenceModel,
         EncoderSettings,
+        EntailmentModel,
         IntentModel,
         LabelledSpan,
+        ReadingModel,
+        RoleLabeller,
         Scores,
         Tagger,
         TaskModel,
@@ -46,84 +89,123 @@ if TYPE_CHECKING:
         task_settings,
         train,
     )
-    from elmokit.text import TokenizerSpec, default_spec
+    from elmokit.text import TextColumn, TokenizerSpec, default_spec
     from elmokit.vectors import StoredSentence, VectorFile, read_vectors
 
 __version__ = "0.2.0"
 __all__ = [
+    "BusyError",
     "Candidate",
     "Classifier",
     "ConfigError",
+    "CoreferenceModel",
     "DataError",
+    "Document",
     "ElmoError",
+    "EmbedEstimate",
     "EmbedReport",
     "Embedder",
     "EncoderSettings",
+    "EntailmentModel",
     "Finding",
+    "Hit",
+    "Index",
+    "IndexReport",
     "IntentModel",
     "LabelledSpan",
     "LanguageModel",
+    "Match",
     "MissingExtra",
     "ModelBundle",
     "ModelFileError",
+    "PassageSettings",
     "Perplexity",
     "PerplexityChange",
     "PrepareSettings",
     "PreparedCorpus",
+    "ReadingModel",
     "Recipe",
+    "RetrievalScores",
+    "RoleLabeller",
     "ScalarMix",
     "Scores",
     "Sentence",
     "SentenceScore",
+    "ServeSettings",
     "StoredSentence",
     "Tagger",
     "TaskModel",
+    "TextColumn",
     "TokenizerSpec",
     "Training",
     "TrainingError",
     "TrainingSettings",
     "Use",
     "VectorFile",
+    "WordUse",
+    "WordUses",
     "bundled_names",
     "compare",
     "default_spec",
+    "describe",
     "diagnose",
     "diagnose_text",
     "embed_file",
+    "estimate_file",
     "evaluate",
+    "evaluate_search",
+    "find_uses",
+    "fit_pooling",
     "load",
     "load_lm",
     "load_model",
     "load_task",
+    "make_app",
     "mixes_text",
     "model_info",
     "nearest_uses",
     "perplexity_file",
     "prepare_corpus",
     "pretrain",
+    "read_documents",
+    "read_judgements",
+    "read_queries",
     "read_recipe",
+    "read_run",
     "read_vectors",
     "save_model",
+    "score_run",
     "scores_text",
+    "serve",
+    "store_pooling",
     "task_settings",
     "train",
+    "write_run",
 ]
 
 # The room that each public name is imported from.
 _ROOMS = {
     "corpus": "PreparedCorpus PrepareSettings prepare_corpus",
-    "doctor": "Finding diagnose diagnose_text model_info",
-    "embed": "EmbedReport Embedder Sentence embed_file load",
+    "doctor": "Finding describe diagnose diagnose_text model_info",
+    "embed": (
+        "EmbedEstimate EmbedReport Embedder Sentence embed_file estimate_file fit_pooling load store_pooling"
+    ),
     "formats": "ModelBundle bundled_names load_model save_model",
     "language_model": "Candidate LanguageModel Perplexity SentenceScore load_lm perplexity_file",
     "model": "ScalarMix",
     "pretraining": "PerplexityChange Recipe pretrain read_recipe",
-    "search": "Use nearest_uses",
-    "tasks": (
-        "Classifier EncoderSettings IntentModel LabelledSpan Scores Tagger TaskModel Training "
-        "TrainingSettings compare evaluate load_task mixes_text scores_text task_settings train"
+    "search": (
+        "Document Hit Index IndexReport Match PassageSettings RetrievalScores Use WordUse WordUses "
+        "evaluate_search find_uses nearest_uses read_documents read_judgements read_queries "
+        "read_run score_run write_run"
     ),
-    "text": "TokenizerSpec default_spec",
+    "serving": "ServeSettings make_app serve",
+    "tasks": (
+        "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
+        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare evaluate load_task "
+        "mixes_text scores_text task_settings train"
+    ),
+    "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}

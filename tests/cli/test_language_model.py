@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conversation import conversation
 from tests.tiny import write_folder
 
 
@@ -145,6 +146,12 @@ def test_generate(run, model):
     lists = [json.loads(line) for line in run(*arguments, "--seed", "7", "--json").stdout.splitlines()]
     assert [" ".join(found["tokens"]) for found in lists] == shown.splitlines()
     assert run("generate", "--model", model, "--temperature", "0").exit_code == 0
+    piped = run(
+        "generate", "-", *arguments[2:], "--seed", "7", input="the cat\nthe bank\n"
+    ).stdout.splitlines()
+    assert piped[:3] == shown.splitlines()
+    assert len(piped) == 6
+    assert all(line.startswith("the bank") for line in piped[3:])
 
 
 @pytest.mark.parametrize(
@@ -164,13 +171,22 @@ def test_what_is_refused(run, model, arguments, code, message):
     assert refused.stdout == ""
 
 
+def test_lines_of_a_pipe_are_answered_one_by_one(model):
+    talk = conversation(
+        "score", "-", "--json", "-m", model, "--tokenizer", "rules:en", interrupt=os.name != "nt"
+    )
+    with talk as ask:
+        for line in ("the cat", "", "the bank"):
+            assert json.loads(ask(line))["text"] == line
+
+
 def test_texts_that_cannot_be(run, model, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     for arguments, message in [
         ([tmp_path / "empty.txt"], "the text has no words"),
         ([tmp_path / "missing.txt"], "does not exist, expected a text file"),
     ]:
-        refused = run("perplexity", "-m", model, *arguments)
+        refused = run("perplexity", "-m", model, "--tokenizer", "rules:en", *arguments)
         assert refused.exit_code == 1
         assert message in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
@@ -182,3 +198,10 @@ def test_a_model_without_softmax(run, tmp_path, command):
     refused = run(*command, "--model", write_folder(tmp_path / "bare"))
     assert refused.exit_code == 1
     assert "has no softmax and is therefore no language model" in refused.stderr
+
+
+def test_blank_lines_and_numbers_of_lines(run, model, tmp_path):
+    (tmp_path / "t.txt").write_text("the cat\n\nthe [MASK]\n")
+    assert run("score", tmp_path / "t.txt", "-m", model).stdout.splitlines()[1] == ""
+    refused = run("fill", tmp_path / "t.txt", "-m", model)
+    assert "line 1: expected [MASK] in the sentence, found none: 'the cat'" in refused.stderr

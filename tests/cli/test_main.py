@@ -1,9 +1,12 @@
 import importlib.metadata
+import logging
+import math
 import subprocess
 import sys
 
 import pytest
 
+from elmokit.cli.printing import print_json
 from elmokit.errors import ElmoError
 
 
@@ -48,6 +51,29 @@ def test_errors_are_one_message(run):
 def test_verbose_lets_the_error_through(run):
     with pytest.raises(ElmoError, match="no such file"):
         run("-v", "info", "no-such-model", catch_exceptions=False)
+
+
+def test_a_warning_names_options_and_is_said_once(run, monkeypatch):
+    def describe(*_, **__):
+        logger = logging.getLogger("elmokit.somewhere")
+        for word in ("one", "two"):
+            logger.warning("token %r is odd; pass weights='w.hdf5'. (Said once.)", word)
+            logger.warning("%s has no softmax", "it")
+            logger.info("not for everybody")
+        raise ElmoError("enough")
+
+    monkeypatch.setattr("elmokit.doctor.describe", describe)
+    for _ in range(2):  # no printer is left behind
+        assert run("info", "x").stderr.splitlines() == [
+            "elmokit: token 'one' is odd; pass --weights w.hdf5. (Said once.)",
+            "elmokit: it has no softmax",
+            "elmokit: enough",
+        ]
+
+
+def test_json_has_no_infinity(capsys):
+    print_json({"perplexity": math.inf, "words": ["né"]})
+    assert capsys.readouterr().out == '{"perplexity": null, "words": ["né"]}\n'
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 import elmokit
 from elmokit.tasks.core import comparison
+from tests.task_data import WRITERS
 
 TEXT = "Ada\tB-PER\nsaw\tO\nNew\tB-LOC\nYork\tI-LOC\n\nAlan\tB-PER\nleft\tO\n"
 QUICK = ("--set", "head.rnn=8", "--set", "head.dropout=0", "--set", "training.learning_rate=0.05")
@@ -80,6 +81,46 @@ def test_predict_streams_lines_of_json(run, trained):
     assert run("predict", "-m", out, "--tokens", input="Ada saw\n").exit_code == 0
 
 
+def test_pairs_and_their_picture(run, trained, tmp_path):
+    rows = [f"{int(a == b)}\t{a} left\t{b} left" for a in ("Ada", "Alan") for b in ("Ada", "Alan")]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(["label\ttext1\ttext2", *rows * 3]) + "\n")
+    more = ("--dev", path, "--encoder", "chars", "-o", tmp_path / "nli", "--epochs", "1")
+    made = run("train", "entailment", path, *more, *QUICK)
+    assert made.exit_code == 0, made.output
+    pair, picture = "Ada left\tAlan left", tmp_path / "alignment.png"
+    shown = run("predict", "-m", tmp_path / "nli", "-t", pair, "-t", pair, "--picture", picture)
+    assert [line.split("\t")[1:] for line in shown.stdout.splitlines()] == [pair.split("\t")] * 2
+    assert picture.exists()
+    refused = run("predict", "-m", tmp_path / "nli", "-t", "Ada left")
+    assert (refused.exit_code, "expected two texts with a tab between" in refused.stderr) == (1, True)
+    refused = run("predict", "-m", trained[0], "-t", "Ada left", "--picture", picture)
+    assert (refused.exit_code, "a tagger has nothing to draw" in refused.stderr) == (2, True)
+
+
+def test_roles_and_clusters(run, trained, tmp_path):
+    more = ("--encoder", "chars", "--epochs", "1", *QUICK)
+    for task in ("roles", "coreference"):
+        (tmp_path / task).mkdir()
+        for part in ("train", "dev"):
+            WRITERS[task](tmp_path / task, part)
+        made = run("train", task, tmp_path / task, "-o", tmp_path / f"{task}-model", *more)
+        assert made.exit_code == 0, made.output
+    text = tmp_path / "text.txt"
+    text.write_text("Ada saw Rome .\nShe left .\n\nAlan left .\n")
+    shown = run("predict", text, "-m", tmp_path / "coreference-model", "--json").stdout.splitlines()
+    assert [len(json.loads(line)["sentences"]) for line in shown] == [2, 1]
+    shown = run("predict", text, "-m", tmp_path / "coreference-model", "--tokens", "--json").stdout
+    assert json.loads(shown.splitlines()[0])["sentences"][1] == ["She", "left", "."]
+    shown = run("predict", "-t", "Ada left .", "-m", tmp_path / "coreference-model", "--show", "html").stdout
+    assert shown.startswith("<p>")
+    for style in ("text", "table"):
+        shown = run("predict", text, "-m", tmp_path / "roles-model", "--show", style)
+        assert shown.exit_code == 0, shown.output
+    refused = run("predict", "-t", "Ada left", "-m", trained[0], "--show", "html")
+    assert (refused.exit_code, "are shown as text only" in refused.stderr) == (2, True)
+
+
 def test_evaluate(run, trained, data, tmp_path):
     out, _ = trained
     shown = run("evaluate", data / "dev.txt", "-m", out, "--errors", tmp_path / "errors.tsv")
@@ -115,7 +156,7 @@ def test_evaluate_with_a_label_that_is_new(run, trained, tmp_path):
         ),
         (["train", "tagger", "DATA", "--encoder", "nowhere", "--out", "new"], 1, "nowhere"),
         (["train", "classifier", "DATA", "--encoder", "chars", "--out", "new"], 1, "--format"),
-        (["predict", "-m", "DATA", "-t", "Ada"], 1, "config.json"),
+        (["predict", "-m", "DATA", "-t", "Ada"], 1, "holds no task model; pass a folder that"),
     ],
 )
 def test_what_is_refused(run, trained, data, tmp_path, monkeypatch, arguments, code, message):
@@ -132,11 +173,14 @@ def test_compare(run, data, tmp_path):
     vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 1\n")
     arguments = (
         "compare", "tagger", data, "--encoders", f"chars,glove:{vectors}", "--seeds", "1",
-        "--out", tmp_path / "out", "--set", "training.epochs=1",
+        "--out", tmp_path / "out", "--epochs", "1",
     )  # fmt: skip
     shown = run(*arguments)
     assert shown.exit_code == 0, shown.output
     header, _, first, second = shown.stdout.splitlines()
+    assert "±" not in shown.stdout  # of one seed
+    warnings = [line for line in shown.stderr.splitlines() if "occur only once" in line]
+    assert len(warnings) == 1  # of the processes that trained, both
     assert header.startswith("| encoder | dev f1, % | parameters trained |")
     assert first.startswith("| chars | ")
     assert second.startswith("| glove:v.txt | ")
@@ -145,8 +189,10 @@ def test_compare(run, data, tmp_path):
     refused = run("compare", "tagger", data, "--encoders", "chars,glove:nowhere", "--out", tmp_path / "new")
     assert (refused.exit_code, "nowhere" in refused.stderr) == (1, True)
     assert not (tmp_path / "new").exists()  # it is told before anything is trained
-    lines = run(*arguments, "--resume", "--json").stdout.splitlines()  # nothing is run again
-    again = [json.loads(line) for line in lines]
+    again = [json.loads(line) for line in run(*arguments, "--resume", "--json").stdout.splitlines()]
+    written = (tmp_path / "out" / "comparison.md").read_text()
+    assert written == shown.stdout  # nothing is run again
+    assert again[0]["deviation"] is None
     assert [one["encoder"] for one in again] == ["chars", f"glove:{vectors}"]
     assert all(run_["memory"] > 50 for one in again for run_ in one["runs"])
     other = tmp_path / "elsewhere" / "v.txt"  # of the same name, with a run of its own
@@ -168,11 +214,26 @@ def test_compare(run, data, tmp_path):
         assert "an encoder that has changed" in refused.stderr
 
 
+def test_compare_anew_and_quietly(run, data, tmp_path, monkeypatch):
+    measured = {"metric": "f1", "run": dict.fromkeys(("score", "trained", "encoder"), 0) | {"values": {}}}
+    measured["run"] |= dict.fromkeys(("training", "use", "memory"), 1)
+    runs = []
+    monkeypatch.setattr(comparison, "_in_own_process", lambda out, _: runs.append(out.mkdir()) or measured)
+    arguments = ("compare", "tagger", data, "--encoders", "chars", "--seeds", "2", "-o", tmp_path)
+    (tmp_path / "comparison.md").write_text("old")
+    assert "pass --resume or --overwrite" in run(*arguments).stderr
+    done = run(*arguments, "--overwrite", "--quiet")
+    assert (done.exit_code, done.stderr, len(runs)) == (0, "", 2)
+    assert "| chars | 0.00 ± 0.00 |" in (tmp_path / "comparison.md").read_text()
+
+
 def test_a_run_that_dies_is_told_of(monkeypatch):
     with pytest.raises(elmokit.ElmoError, match=r"the training of out failed: TypeError: train"):
         comparison._in_own_process(Path("out"), {})  # which lacks all else
     monkeypatch.setattr(comparison, "_run_child", _killed)
-    with pytest.raises(elmokit.ElmoError, match=r"was killed \(exit code -9\), perhaps for want of memory"):
+    with pytest.raises(
+        elmokit.ElmoError, match=r"was killed \(exit code -9\), perhaps because memory ran out"
+    ):
         comparison._in_own_process(Path("out"), {})
 
 

@@ -53,18 +53,28 @@ def test_a_whole_old_model(folder):
 
 def test_a_whole_native_model(native):
     findings = diagnose(native)
-    whole, model, softmax = said(findings, "ok")
+    whole, model, softmax, vocabulary = said(findings, "ok")
     assert whole.startswith(f"a complete model: elmokit folder {native}; 3 layers of 6")
     assert model == f"{native / 'model.safetensors'}: unchanged (sha256)"
     assert softmax == f"{native / 'softmax.safetensors'}: unchanged (sha256)"
+    assert vocabulary == f"{native / 'vocab.txt'}: unchanged (sha256)"
     assert not said(findings, "warning") + said(findings, "error")
+
+
+def test_large_native_weights_that_changed(native, monkeypatch):
+    """Loading checks only small files, the doctor all of them."""
+    monkeypatch.setattr("elmokit.formats.native._CHECKED_BYTES", 0)
+    tensors = load_file(native / "model.safetensors")
+    tensors["layers.0.bias"][0, 0] += 1
+    save_file(tensors, native / "model.safetensors")
+    only(diagnose(native), "error", "model.safetensors: has changed: its sha256 differs")
 
 
 def test_native_weights_that_changed(native):
     tensors = load_file(native / "model.safetensors")
     tensors["layers.0.bias"][0, 0] += 1
     save_file(tensors, native / "model.safetensors")
-    only(diagnose(native), "error", "model.safetensors: has changed: its sha256 differs")
+    only(diagnose(native), "error", "model.safetensors: has changed since it was saved: its sha256 differs")
 
 
 @pytest.mark.parametrize("value", [None, 3, {}])

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 import elmokit
 from elmokit.language_model import LanguageModel
+from elmokit.pretraining.bilm import text_to_model
 from elmokit.tasks import load_task
 from tests.small_runs import sentences
 
@@ -133,6 +134,8 @@ def test_an_interrupted_pretraining_resumes_to_the_same_weights(tmp_path, monkey
     shutil.copytree("interrupted", tmp_path / "run")
     (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ELMOKIT_KERNEL", "torch")  # 0.1 had no other, and computed in bfloat16 there
+    monkeypatch.setattr(text_to_model, "training_precision", lambda device: "bfloat16")
     settings = elmokit.PrepareSettings(
         tokenizer=elmokit.default_spec("en"), split_sentences=False, min_count=1, heldout=["heldout.txt"]
     )

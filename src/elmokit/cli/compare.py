@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 @options.out_option("Folder to write: the runs, a table and a picture.")
 @options.count_option("--seeds", default=3, description="Runs of each encoder.")
 @options.resume_option
+@options.overwrite_option
 @options.json_option
+@options.quiet_option
 def compare(
-    task: str, data: str, encoders: str, changes: tuple[str, ...], as_json: bool, **settings: Any
+    task: str, data: str, encoders: str, changes: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any
 ) -> None:
     """Train the same task with several encoders and compare them.
 
@@ -29,7 +31,8 @@ def compare(
     from elmokit.tasks import comparison_text, task_settings
 
     def notice(name: str, run: "MeasuredRun") -> None:
-        click.echo(f"{name}: {100 * run.score:.2f}", err=True)
+        if not quiet:
+            click.echo(f"{name}: {100 * run.score:.2f}", err=True)
 
     specs = [spec.strip() for spec in encoders.split(",")]
     results = compare_encoders(

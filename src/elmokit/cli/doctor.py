@@ -7,6 +7,7 @@ import click
 from elmokit.cli import options
 from elmokit.cli.convert import convert
 from elmokit.cli.embed import embed
+from elmokit.cli.pretrain import pretrain
 from elmokit.cli.printing import in_options, print_json
 
 if TYPE_CHECKING:
@@ -23,29 +24,21 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 def doctor(model: str, source: str | None, weights: str | None, as_json: bool) -> None:
     """Check the files of MODEL, and a text that it is to read.
 
-    INPUT is a text file, or - for standard input. The exit code is 1 if an error was found.
+    MODEL may be anything that elmokit writes: a model, a task model, a corpus, vectors, a run. INPUT is a
+    text file, or - for standard input. The exit code is 1 if an error was found.
     """
-    from elmokit.doctor import diagnose, diagnose_text
+    from elmokit.doctor import diagnose, diagnose_text, is_cased, scripts_of
     from elmokit.text import read_lines
 
     findings = diagnose(model, weights)
     _print(findings, as_json=as_json)
     if source is not None:
-        found = diagnose_text(read_lines(source), cased=_is_cased(model, weights))
+        scripts = scripts_of(model, weights)
+        found = diagnose_text(read_lines(source), cased=is_cased(model, weights), known=scripts)
         _print(found, as_json=as_json)
         findings += found
     if any(finding.level == "error" for finding in findings):
         click.get_current_context().exit(1)
-
-
-def _is_cased(model: str, weights: str | None) -> bool:
-    from elmokit.errors import ElmoError
-    from elmokit.formats import load_model
-
-    try:
-        return not load_model(model, weights).tokenizer.lowercase
-    except ElmoError:  # which `diagnose` has reported
-        return True
 
 
 def _print(findings: "list[Finding]", *, as_json: bool) -> None:
@@ -54,4 +47,4 @@ def _print(findings: "list[Finding]", *, as_json: bool) -> None:
             print_json(finding)
         else:
             level = click.style(f"{finding.level:<9}", fg=_COLOURS[finding.level])
-            click.echo(level + in_options(finding.message, embed, convert))
+            click.echo(level + in_options(finding.message, embed, convert, pretrain))

@@ -12,13 +12,14 @@ from elmokit.cli.printing import print_json
 @click.argument("data", type=click.Path())
 @options.task_model_option
 @options.format_option
+@options.column_options
 @click.option("--strict", is_flag=True, help="Count an entity only if all its tags are legal.")
 @options.allow_unseen_option
 @click.option("--errors", type=click.Path(), help="Also write the wrong predictions to this file (TSV).")
 @options.device_option
 @options.json_option
 def evaluate(data: str, model: str, device: str, as_json: bool, **settings: Any) -> None:
-    """Print the scores of a trained model on the labelled file DATA.
+    """Print the scores of a trained model on labelled DATA.
 
     Scores are in percent; with --json they are between 0 and 1.
     """

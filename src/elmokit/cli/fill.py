@@ -6,6 +6,7 @@ import click
 
 from elmokit.cli import options
 from elmokit.cli.printing import print_json, print_table
+from elmokit.errors import ElmoError
 
 
 @click.command()
@@ -23,10 +24,14 @@ def fill(
     from elmokit.language_model import LanguageModel
 
     language_model = LanguageModel.load(**model)
-    for text in options.read_input(source, tokens=tokens, split=split, language=language_model.language):
+    texts = options.read_input(source, tokens=tokens, split=split, language=language_model.language)
+    for line, text in enumerate(texts, start=1):
         if not text:
             continue
-        gaps = language_model.fill(text, top=top)
+        try:
+            gaps = language_model.fill(text, top=top)
+        except ElmoError as error:
+            raise error if isinstance(source, tuple) else type(error)(f"line {line}: {error}") from None
         if as_json:
             print_json({"text": text, "gaps": [[word.to_dict() for word in gap] for gap in gaps]})
             continue

@@ -34,15 +34,17 @@ def generate(
 ) -> None:
     """Draw sentences that begin with PROMPT, one a line.
 
-    Without PROMPT they begin with any word.
+    Without PROMPT they begin with any word; with - each line of standard input is a prompt.
     """
     import torch
 
     from elmokit.language_model import LanguageModel
+    from elmokit.text import read_lines
 
     language_model = LanguageModel.load(**model)
     generator = torch.Generator()
     generator.seed() if seed is None else generator.manual_seed(seed)
-    for _ in range(number):
-        words = language_model.generate(prompt.split() if tokens else prompt, generator=generator, **settings)
+    prompts = read_lines("-") if prompt == "-" else [prompt]
+    for start in (one for prompt in prompts for one in [prompt] * number):
+        words = language_model.generate(start.split() if tokens else start, generator=generator, **settings)
         print_json({"tokens": words}) if as_json else click.echo(" ".join(words))

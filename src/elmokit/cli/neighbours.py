@@ -16,26 +16,32 @@ if TYPE_CHECKING:
 @options.text_input
 @click.option("--query", help="A sentence that has WORD.  [default: the first one of INPUT]")
 @options.count_option("-k", default=10, description="How many uses to print.")
-@click.option("--layer", type=int, default=-1, show_default="the top one", help="Layer to compare, from 0.")
+@options.layers_option("Layer to compare: a number from 0, top, average or mix.", "top")
+@options.match_case_option
 @click.option("--any", "any_word", is_flag=True, help="Compare with all words, not only with WORD.")
+@options.words_option
 @options.model_options
 @options.json_option
 def neighbours(word: str, source: Any, model: dict[str, Any], as_json: bool, **settings: Any) -> None:
-    """Find the uses of WORD in a text that are most like a given one.
+    """Find the uses of WORD in a text that are like a given one.
 
-    Each line shows the cosine, the number of the line in INPUT, and the sentence; the first line is the use
-    that was asked for.
+    WORD may be in upper or lower case, unless --match-case is given. Each line shows the cosine, the number
+    of the line in INPUT, the word as it is spelt there, and the sentence. The use that was asked for goes to
+    standard error.
     """
     import elmokit
-    from elmokit.search import nearest_uses
 
-    asked, nearest = nearest_uses(elmokit.load(**model), source, word, **settings)
+    asked, nearest = elmokit.nearest_uses(elmokit.load(**model), source, word, **settings)
+    place = f"line {asked.line}" if asked.line else "query"
+    click.echo(f"{place}: {_marked(asked)}", err=True)
     if not nearest:
         click.echo(f"the text has no other use of {word!r} to compare with", err=True)
-    for use in (asked, *nearest):
-        print_json(use) if as_json else click.echo(_shown(use))
+    width = max((len(use.word) for use in nearest), default=0)
+    for use in nearest:
+        shown = f"{use.cosine:6.3f} {use.line:>7}  {use.word:<{width}}  {_marked(use)}"
+        print_json(use) if as_json else click.echo(shown)
 
 
-def _shown(use: "Use") -> str:
-    word = click.style(use.text[use.start : use.end], bold=True, fg="green")
-    return f"{use.cosine:6.3f} {use.line:>7}  {use.text[: use.start]}{word}{use.text[use.end :]}"
+def _marked(use: "Use") -> str:
+    word = click.style(use.word, bold=True, fg="green")
+    return f"{use.text[: use.start]}{word}{use.text[use.end :]}"

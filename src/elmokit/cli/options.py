@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import reduce, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -16,7 +17,9 @@ from elmokit.errors import DataError
 from elmokit.tasks import TASKS
 
 if TYPE_CHECKING:
-    from elmokit.text import Input
+    from elmokit.text import Input, TextColumn
+
+LAYER_NAMES = ("all", "top", "average", "mix")
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -30,6 +33,12 @@ device_option = click.option("--device", default="cpu", help="cpu, cuda, mps, �
 tokenizer_option = click.option(
     "--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer instead of the model's own."
 )
+words_option = click.option(
+    "--words",
+    metavar="NAME[:LANG]",
+    help="Join characters into the words of this tokenizer: jieba.",
+)
+match_case_option = click.option("--match-case", is_flag=True, help="Upper and lower case are different.")
 language_option = click.option("--language", metavar="CODE", help="Language of the text: en, de, zh, …")
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 resume_option = click.option("--resume", is_flag=True, help="Resume the interrupted run at --out.")
@@ -37,6 +46,7 @@ task_model_option = click.option(
     "-m", "--model", required=True, type=click.Path(), help="Folder that `elmokit train` wrote."
 )
 format_option = click.option("--format", help="Format of the data.  [default: by the file's ending]")
+_COLUMN = "Column of a table with the {0}: its name, or number without header.  [default: {0}]"
 allow_unseen_option = click.option(
     "--allow-unseen", is_flag=True, help="Count labels that are not in the training data as errors."
 )
@@ -68,14 +78,62 @@ def count_option(*names: str, default: int | None = None, description: str) -> D
     return click.option(*names, type=click.IntRange(min=1), metavar="N", default=default, help=description)
 
 
+def _layers(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """Return a name, the number of a layer, or the numbers of several, which have commas between them."""
+    if value is None or value in LAYER_NAMES:
+        return value
+    try:
+        numbers = [int(number) for number in value.split(",")]
+    except ValueError:
+        names = ", ".join(LAYER_NAMES)
+        raise click.BadParameter(f"{value!r} is none of {names}, a number, or numbers such as 0,2") from None
+    return numbers if "," in value else numbers[0]
+
+
+def layers_option(description: str, default: str | None = None) -> Decorator:
+    """Add `--layers`, which takes a name, a number, or a list of numbers."""
+    return click.option("--layers", callback=_layers, metavar="LAYERS", default=default, help=description)
+
+
+column_options = together(
+    click.option("--text-column", metavar="NAME", help=_COLUMN.format("text")),
+    click.option("--label-column", metavar="NAME", help=_COLUMN.format("label")),
+)
 workers_option = count_option("--workers", description="Number of processes.")
+
+
+def _adapt(_: click.Context, option: click.Parameter, value: str | None) -> bool | float:
+    """Return whether the encoder is adapted, or for how many minutes."""
+    if value is None or value == _ONCE:
+        return value == _ONCE
+    minutes: float = click.FloatRange(min=0, min_open=True)(value, option)
+    return minutes
+
+
+_ONCE = "once"
+adapt_options = together(
+    click.option(
+        "--adapt",
+        is_flag=False,
+        flag_value=_ONCE,
+        metavar="[MINUTES]",
+        callback=_adapt,
+        help="Let ELMo read the training text first, once or for so long.",
+    ),
+    click.option(
+        "--adapt-text", type=click.Path(), multiple=True, help="With --adapt: more text for ELMo to read."
+    ),
+)
 task_data = together(
     click.argument("task", type=click.Choice(TASKS)),
     click.argument("data", type=click.Path()),
     click.option("--dev", type=click.Path(), help="The dev file.  [default: DATA's, or a tenth of the data]"),
     format_option,
+    column_options,
     click.option("--tokenizer", metavar="NAME[:LANG]", help="Tokenizer of text.  [default: the encoder's]"),
+    count_option("--epochs", description="Train for at most this many epochs."),
     allow_unseen_option,
+    adapt_options,
     click.option(
         "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting, e.g. head.rnn=100."
     ),
@@ -105,9 +163,9 @@ _CORPUS_NAMES = (
 )
 
 
-def out_option(description: str) -> Decorator:
-    """Add `-o/--out`, which is required."""
-    return click.option("-o", "--out", required=True, type=click.Path(), help=description)
+def out_option(description: str, *, required: bool = True) -> Decorator:
+    """Add `-o/--out`."""
+    return click.option("-o", "--out", required=required, type=click.Path(), help=description)
 
 
 def model_options(command: Command) -> Command:
@@ -116,6 +174,9 @@ def model_options(command: Command) -> Command:
     @wraps(command)
     def run(*, model: str, weights: str | None, tokenizer: str | None, device: str, **options: Any) -> Any:
         opened = {"path": model, "weights": weights, "tokenizer": tokenizer, "device": device}
+        if "words" in options:
+            refuse_together(tokens=options.get("tokens", False), words=bool(options["words"]))
+            opened["words"] = options.pop("words")
         return command(model=opened, **options)
 
     model_option = click.option(
@@ -127,7 +188,10 @@ def model_options(command: Command) -> Command:
 
 
 def text_input(command: Command) -> Command:
-    """Add INPUT, `--text` and how to read them; the command gets `source`, `tokens` and `split`."""
+    """Add INPUT, `--text` and how to read them; the command gets `source`, `tokens` and `split`.
+
+    A table is never read as lines unless `--lines` says so: its source is a `TextColumn`.
+    """
 
     @wraps(command)
     def run(
@@ -138,17 +202,20 @@ def text_input(command: Command) -> Command:
         tokens: bool,
         lines: bool,
         language: str | None,
+        text_column: str | None,
         **options: Any,
     ) -> Any:
         refuse_together(lines=lines, split=split, tokens=tokens)
+        refuse_together(lines=lines, text_column=text_column is not None)
         refuse_together(tokens=tokens, tokenizer=bool(options.get("tokenizer")))
         if language and not split:
             raise click.UsageError("--language has no effect without --split")
         if source is not None and texts:
             raise click.UsageError("choose between INPUT and --text")
-        return command(
-            source=texts or _checked(source), tokens=tokens, split=split and (language or True), **options
-        )
+        if text_column is not None and source is None:
+            raise click.UsageError("--text-column needs a table as INPUT: a .csv, .tsv or .jsonl file")
+        given = texts or _checked(source, text_column, lines=lines)
+        return command(source=given, tokens=tokens, split=split and (language or True), **options)
 
     return together(
         click.argument("source", metavar="[INPUT]", required=False, type=click.Path()),
@@ -157,6 +224,11 @@ def text_input(command: Command) -> Command:
         ),
         *_unit_options("lines"),
         language_option,
+        click.option(
+            "--text-column",
+            metavar="NAME",
+            help="Column of a .csv, .tsv or .jsonl with the sentences.  [default: text]",
+        ),
     )(run)
 
 
@@ -176,9 +248,7 @@ def corpus_input(command: Command) -> Command:
         corpus |= {"tokenizer": "whitespace"} if tokens else {}
         return command(corpus=corpus, **options)
 
-    return together(click.argument("sources", metavar="INPUT…", nargs=-1, required=True), *_CORPUS_OPTIONS)(
-        run
-    )
+    return together(click.argument("sources", metavar="INPUT…", nargs=-1), *_CORPUS_OPTIONS)(run)
 
 
 def refuse_together(**given: bool) -> None:
@@ -193,8 +263,10 @@ def stdin_is_terminal() -> bool:
     return sys.stdin is None or sys.stdin.isatty()
 
 
-def _checked(source: str | None) -> str:
-    """Return the path of the text, or "-" for standard input if none was given."""
+def _checked(source: str | None, text_column: str | None, *, lines: bool) -> "str | TextColumn":
+    """Return the path of the text, "-" for standard input if none was given, or a column of a table."""
+    from elmokit.text import TextColumn, is_table
+
     if source is None:
         if stdin_is_terminal():
             raise click.UsageError("there is nothing to read; pass a file, or text with --text")
@@ -203,13 +275,41 @@ def _checked(source: str | None) -> str:
         raise DataError(
             f"{source} does not exist, expected a text file; check the path, or pass text with --text"
         )
-    return source
+    if text_column is not None and not is_table(source):
+        raise click.UsageError("--text-column needs a table as INPUT: a .csv, .tsv or .jsonl file")
+    return TextColumn(source, text_column or "text") if is_table(source) and not lines else source
 
 
 def read_input(
-    source: "str | tuple[str, ...]", *, tokens: bool, split: bool | str, language: str | None
+    source: "str | TextColumn | tuple[str, ...]", *, tokens: bool, split: bool | str, language: str | None
 ) -> "Iterator[Input]":
     """Return the sentences, or lists of tokens, that `text_input` names; `language` is the model's."""
     from elmokit.text import read_texts, split_language
 
     return read_texts(source, tokens=tokens, split=split_language(split, language, tokens=tokens))
+
+
+def read_documents(source: "str | TextColumn | tuple[str, ...]", *, tokens: bool) -> "Iterator[Any]":
+    """Return the documents that `text_input` names, or the tokens of their sentences."""
+    from elmokit.text import read_documents
+
+    return read_documents(source, tokens=tokens)
+
+
+def shown(prediction: Any, style: str) -> str:
+    """Return a prediction for people: as text, or in another way that predictions of its task have.
+
+    Raises:
+        UsageError: it cannot be shown in that way.
+    """
+    ways = ("coloured", "__str__") if style == "text" else (style,)
+    way = next((getattr(prediction, name) for name in ways if hasattr(prediction, name)), None)
+    if way is None:
+        raise click.UsageError(f"--show {style}: the predictions of this task are shown as text only")
+    text: str = way()
+    return text
+
+
+def latency_of(source: "str | TextColumn | tuple[str, ...]") -> float | None:
+    """Return how long a text may wait for others: 0 if it comes through a pipe, to answer line by line."""
+    return 0.0 if isinstance(source, str) and not Path(source).is_file() else None

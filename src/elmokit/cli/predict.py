@@ -11,15 +11,38 @@ from elmokit.cli.printing import print_json
 @click.command()
 @options.text_input
 @options.task_model_option
+@click.option("--picture", type=click.Path(), help="Draw the first prediction: the alignment of a pair.")
+@options.choice_option("--show", "text table html", "How to show roles and clusters.", default="text")
 @options.device_option
 @options.json_option
-def predict(source: Any, tokens: bool, split: bool | str, model: str, device: str, as_json: bool) -> None:
-    """Label each sentence of a text with a trained model."""
+def predict(
+    source: Any,
+    tokens: bool,
+    split: bool | str,
+    model: str,
+    picture: str | None,
+    show: str,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Label each sentence of a text with a trained model.
+
+    Lines from a pipe are answered as they come. A blank line has no label. Where a task reads two texts, a
+    line has a tab between them: premise and hypothesis, question and passage. Where it reads documents
+    (coreference), these have blank lines between them; with --tokens, a line is a sentence.
+    """
     from elmokit.tasks import load_task
 
     task_model = load_task(model, device=device)
     language = task_model.tokenizer.language
-    for prediction in task_model.stream(
-        options.read_input(source, tokens=tokens, split=split, language=language)
-    ):
-        print_json(prediction) if as_json else click.echo(prediction)
+    if getattr(task_model.task, "reads_documents", False):
+        texts = options.read_documents(source, tokens=tokens)
+    else:
+        texts = options.read_input(source, tokens=tokens, split=split, language=language)
+    for prediction in task_model.stream(texts, latency=options.latency_of(source)):
+        print_json(prediction) if as_json else click.echo(options.shown(prediction, show))
+        if picture is not None:
+            if not hasattr(prediction, "draw"):
+                raise click.UsageError(f"--picture: a {task_model.task.name} has nothing to draw")
+            prediction.draw(picture)
+            picture = None

@@ -1,14 +1,11 @@
 """`elmokit prepare`: raw text in, a corpus for pretraining out."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from elmokit.cli import options
 from elmokit.cli.printing import print_json, print_table
-
-if TYPE_CHECKING:
-    from elmokit.corpus import PreparedCorpus
 
 
 @click.command()
@@ -32,11 +29,13 @@ def prepare(
     into sentences, tokenised, counted and written as shards of ids. If it was interrupted, the same command
     resumes it.
     """
-    from elmokit.corpus import PrepareSettings, prepare_corpus, report_rows
+    if not sources:
+        raise click.UsageError("Missing INPUT…")
+    from elmokit.corpus import PrepareSettings, draw_lengths, prepare_corpus, report_rows
 
     settings = PrepareSettings.from_options(corpus)
     prepared = prepare_corpus(sources, out, settings, workers=workers, progress=not quiet)
-    picture = _draw(prepared)
+    picture = draw_lengths(prepared)
     if as_json:
         print_json(prepared.report)
     elif not quiet:
@@ -51,16 +50,3 @@ def prepare(
                 err=True,
             )
         click.echo(f"{picture}\nnext: elmokit pretrain {out} --out my-elmo", err=True)
-
-
-def _draw(corpus: "PreparedCorpus") -> str:
-    """Draw the sentence lengths into the corpus; return where, or why not."""
-    from elmokit.corpus import draw_lengths
-    from elmokit.errors import MissingExtra
-
-    path = corpus.path / "lengths.png"
-    try:
-        draw_lengths(corpus.report, path)
-    except MissingExtra as error:
-        return f"no picture: {error}"
-    return f"sentence lengths: {path}"

@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,15 +28,19 @@ _RECIPE: dict[str, options.Decorator] = {
 
 @click.command()
 @options.corpus_input
-@options.out_option("Folder of the model.")
+@options.out_option("Folder of the model.", required=False)
 @options.choice_option("--size", "tiny small medium original", "Shape of the model.  [default: small]")
-@click.option("--recipe", default="default", help="default, paper, or a TOML file.")
+@click.option("--recipe", help="default, characters, adapt, paper, or a file.  [default: by the tokenizer]")
 @click.option("--minutes", type=_POSITIVE, help="Train for this long.")
 @options.count_option("--train-tokens", description="Train on this many tokens.")
 @click.option("--epochs", type=_POSITIVE, help="Train for this many passes over the text.  [default: 1]")
 @options.resume_option
 @click.option("--from", "start", metavar="MODEL", help="Continue to train this model, on this text.")
+@click.option(
+    "--grow", is_flag=True, help="With --from: take the recipe's larger shape and a new vocabulary."
+)
 @click.option("--old-text", type=click.Path(), help="With --from: text of its old domain, to compare.")
+@click.option("--teacher", metavar="MODEL", help="Also imitate the layers of this model, for a smaller one.")
 @options.together(*_RECIPE.values())
 @click.option("--hdf5", is_flag=True, help="Also write it for AllenNLP and bilm-tf.  [default with paper]")
 @options.device_option
@@ -47,8 +50,8 @@ _RECIPE: dict[str, options.Decorator] = {
 def pretrain(
     sources: tuple[str, ...],
     corpus: dict[str, Any],
-    size: str | None,
-    recipe: str,
+    out: str | None,
+    recipe: str | None,
     train_tokens: int | None,
     hdf5: bool,
     as_json: bool,
@@ -58,21 +61,21 @@ def pretrain(
     """Train an ELMo on your own text.
 
     INPUT are files or globs of text (see elmokit prepare), or a folder that elmokit prepare wrote. Ctrl-C
-    saves; the same command with --resume continues. Under torchrun all processes train one model.
+    saves; elmokit pretrain --resume FOLDER continues. Under torchrun all processes train one model.
     """
-    if settings["old_text"] and not settings["start"]:
-        raise click.UsageError("--old-text has no effect without --from")
+    _refuse_without_start(settings)
+    sources, out = _places(sources, out, resume=settings["resume"])
     from elmokit.pretraining import pretrain as run_pretraining
-    from elmokit.pretraining import read_recipe
 
     changed = {name: settings.pop(name) for name in _RECIPE}
-    changed = {name: value for name, value in changed.items() if value is not None}
     quiet = quiet or os.environ.get("RANK", "0") != "0"  # one of several processes speaks
     changes = run_pretraining(
         sources,
+        out=out,
         tokens=train_tokens,
         preparation=corpus,
-        recipe=replace(read_recipe(recipe, size), **changed),
+        recipe=recipe,
+        changes={name: value for name, value in changed.items() if value is not None},
         hdf5=hdf5 or recipe == "paper",
         command=shlex.join(["elmokit", *sys.argv[1:]]),
         progress=not quiet,
@@ -82,7 +85,22 @@ def pretrain(
         print_json(*changes)
     elif not quiet:
         _print_changes(changes)
-        click.echo(f"{settings['out']}: try elmokit fill -m {settings['out']} -t 'The [MASK] …'", err=True)
+        click.echo(f"{out}: try elmokit fill -m {shlex.quote(out)} -t 'The [MASK] …'", err=True)
+
+
+def _refuse_without_start(settings: dict[str, Any]) -> None:
+    for name in ("old_text", "grow"):
+        if settings[name] and not (settings["start"] or settings["resume"]):
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect without --from")
+
+
+def _places(sources: tuple[str, ...], out: str | None, *, resume: bool) -> tuple[tuple[str, ...], str]:
+    """Return INPUT and --out; `--resume FOLDER` has only a folder."""
+    if resume and out is None and len(sources) == 1:
+        return (), sources[0]
+    if out is None or not (sources or resume):
+        raise click.UsageError(f"Missing {'INPUT…' if out else '-o/--out'}")
+    return sources, out
 
 
 def _print_changes(changes: "list[PerplexityChange]") -> None:
@@ -91,8 +109,8 @@ def _print_changes(changes: "list[PerplexityChange]") -> None:
         for when, found in (("before", change.before), ("after", change.after)):
             if found is not None:
                 numbers = [f"{number:.1f}" for number in (found.forward, found.backward, found.mean)]
-                shares = (f"{found.bits_per_character:.3f}", f"{found.oov_rate:.1%}")
+                shares = (f"{found.bits_per_character:.3f}", f"{found.oov_rate:.1%}", f"{found.words:,}")
                 rows.append((change.text, when, *numbers, *shares))
-    columns = ("text", "", "forward", "backward", "mean", "bits per character", "out of vocabulary")
+    columns = ("perplexity of", "", "forward", "backward", "mean", "bits/char", "unknown", "tokens")
     if rows:  # a text of one document has nothing held out
-        print_table(columns, rows, numbers=5)
+        print_table(columns, rows, numbers=6)

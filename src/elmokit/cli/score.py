@@ -21,19 +21,21 @@ def score(
 ) -> None:
     """Print how likely each sentence is; mark surprising words.
 
-    A sentence of --text is shown word by word. Numbers are natural logarithms of probabilities, given what is
-    to the left or to the right. The most surprising words are marked with *. A word out of vocabulary is
-    marked with ?; its score is that of any such word.
+    A sentence of --text is shown word by word, one of INPUT as log-probability, perplexity and words. Numbers
+    are natural logarithms of probabilities, given what is to the left or to the right. The most surprising
+    words are marked with *. A word out of vocabulary is marked with ?; its score is that of any such word.
     """
     from elmokit.language_model import LanguageModel
 
     language_model = LanguageModel.load(**model)
     texts = options.read_input(source, tokens=tokens, split=split, language=language_model.language)
-    for found in language_model.stream(texts):
+    for found in language_model.stream(texts, latency=options.latency_of(source)):
         if as_json:
             print_json(found)
         elif isinstance(source, tuple):
             _print_words(found, mark)
+        elif not found.tokens:
+            click.echo()
         else:
             click.echo(f"{found.total:10.2f} {found.perplexity:10.1f}  {_marked(found, mark)}")
 

@@ -10,7 +10,6 @@ from elmokit.cli.printing import print_json
 _TUNE = "Also train the encoder, from this layer up (0: all of it).  [default: frozen]"
 # Settings that have an option of their own.
 _SETTINGS = {
-    "training.epochs": "epochs",
     "training.seed": "seed",
     "encoder.tune_from": "tune_from",
     "head.multi_label": "multi_label",
@@ -21,10 +20,10 @@ _SETTINGS = {
 @options.task_data
 @click.option("--encoder", required=True, metavar="SPEC", help="Such as en, glove:FILE+chars+en or bert:DIR.")
 @options.out_option("Folder to write: the model and its report.")
-@options.count_option("--epochs", description="Train for at most this many epochs.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of all random numbers.")
 @click.option("--tune-from", type=click.IntRange(min=0), metavar="LAYER", help=_TUNE)
 @click.option("--multi-label", flag_value="true", help="A text may have several labels.")
+@click.option("--from", "start", type=click.Path(), help="Start from this trained model, with its labels.")
 @click.option("--cache", type=click.Path(), help="Folder that keeps the encoder's vectors for other runs.")
 @click.option("--self-contained", is_flag=True, help="Save the encoder with the model.")
 @options.device_option
@@ -35,7 +34,7 @@ _SETTINGS = {
 def train(
     task: str, data: str, changes: tuple[str, ...], as_json: bool, quiet: bool, **arguments: Any
 ) -> None:
-    """Train a tagger, classifier or intent model on labelled DATA.
+    """Train a model of TASK on labelled DATA.
 
     DATA is a folder with train and dev files, or the training file. The folder --out gets the model and, for
     the dev data, scores.json, errors.tsv and pictures.

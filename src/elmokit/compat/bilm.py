@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elmokit.base import draft_file
+from elmokit.base import open_hdf5, output_file
 from elmokit.compat.padded_bilm import Ids, encode, lengths_of, run, spell, stack_padded, with_padding_row
 from elmokit.embed import InferenceBiLM, TypeVectors, load
 from elmokit.errors import ConfigError, DataError
@@ -27,7 +27,6 @@ from elmokit.text import (
     read_lines,
     refuse_bare_string,
 )
-from elmokit.vectors import open_hdf5
 
 _TYPES_AT_ONCE = 8192
 
@@ -182,7 +181,7 @@ def dump_token_embeddings(
     with torch.inference_mode():
         starts = range(0, len(tokens), _TYPES_AT_ONCE)
         vectors = torch.cat([type_vectors(tokens[start : start + _TYPES_AT_ONCE]) for start in starts])
-    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as add:
+    with output_file(Path(outfile)) as draft, open_hdf5(draft) as add:
         add("embedding", vectors.numpy())
 
 
@@ -201,7 +200,7 @@ def dump_bilm_embeddings(
     ended, as bilm-tf always does. The datasets of `outfile` are named "0", "1", … by line.
     """
     embedder = load(options_file, weight_file, stateful=stateful)
-    with draft_file(Path(outfile)) as draft, open_hdf5(draft) as add:
+    with output_file(Path(outfile)) as draft, open_hdf5(draft) as add:
         lines = (line.split() for line in read_lines(dataset_file))
         for number, sentence in enumerate(embedder.stream(lines)):
             add(str(number), sentence.layers)

@@ -17,6 +17,7 @@ from elmokit.formats import (
     file_kind,
     file_sha256,
     find_model,
+    holds_vectors,
     holds_weights,
     is_checkpoint,
     load_model,
@@ -38,25 +39,18 @@ class Finding:
     message: str
 
 
-def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Finding]:
+def diagnose_model(path: str | Path, weights: str | Path | None = None) -> list[Finding]:
     """Check the files of a model.
 
     Args:
         path: a model, or what should be one; see `elmokit.load`.
         weights: the weights, if they are not beside the options.
-
-    Returns:
-        The findings. The model can be used if none of them is an error.
-
-    Example:
-        >>> diagnose("no-such-model")[0].level
-        'error'
     """
     try:
         place = find_model(path)
         if place.is_file() and file_kind(place) == "zip":
             with unpacked(place) as folder:
-                inside = diagnose(model_home(folder), weights)
+                inside = diagnose_model(model_home(folder), weights)
             named = [Finding(f.level, f.message.replace(str(folder), str(place))) for f in inside]
             return [Finding("ok", f"{place}: a zip archive that is not damaged"), *named]
         bundle = load_model(place, weights)
@@ -156,7 +150,7 @@ def _by_kind(path: Path) -> Iterator[Finding]:
     if re.search(r"\.ckpt(-\d+)?\.index$", path.name) and not is_checkpoint(path):
         yield Finding("error", f"{path}: the index of a TensorFlow checkpoint, truncated; get it again")
     shapes = _shapes(path)
-    if "sentence_to_index" in shapes or (shapes and all(name.isdecimal() for name in shapes)):
+    if holds_vectors(shapes):
         yield Finding("note", f"{path}: vectors of {len(shapes):,} sentences, not weights")
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from elmokit.doctor.model_doctor import Finding, Level
+from elmokit.text import count_scripts, foreign_script, has_several_sentences
 
 # Level, name and pattern of each mistake in a line, and what to do about it.
 _LINE_CHECKS: list[tuple[Level, str, re.Pattern[str], str]] = [
@@ -52,12 +53,15 @@ _ATTACHED = re.compile(r"\w(?:[.,!?;:]|n't|'s)(?=\s|$)")
 _ENOUGH_LETTERS = 200  # a shorter text may have no capitals by chance
 
 
-def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
+def diagnose_text(
+    lines: Iterable[str], *, cased: bool = True, known: frozenset[str] = frozenset()
+) -> list[Finding]:
     """Find classic mistakes in a text before it is embedded.
 
     Args:
         lines: the text; it is read once and not kept.
         cased: whether the model was trained on text with capitals.
+        known: the scripts of the text that the model was trained on, if that is known.
 
     Example:
         >>> diagnose_text(["Tom &amp; Jerry"])[0].message[:44]
@@ -65,11 +69,13 @@ def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
     """
     first: dict[str, str] = {}
     count: Counter[str] = Counter()
+    scripts: Counter[str] = Counter()
     for number, line in enumerate(lines, start=1):
         for _, name, pattern, _ in _LINE_CHECKS:
             if found := pattern.search(line):
                 count[name] += 1
                 first.setdefault(name, f"{found.group()[:30]!r} in line {number}")
+        scripts.update(count_scripts(line))
         tokens = line.split()
         count.update(
             lines=1,
@@ -80,6 +86,7 @@ def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
             single=sum(len(token) == 1 and token.lower() != token.upper() for token in tokens),
             separate=_SEPARATE.search(line) is not None,
             attached=_ATTACHED.search(line) is not None,
+            several=has_several_sentences(line),
         )
     findings = [
         Finding(level, f"{name}: {first[name]}, {_lines(count[name])} in all; {hint}")
@@ -87,6 +94,14 @@ def diagnose_text(lines: Iterable[str], *, cased: bool = True) -> list[Finding]:
         if count[name]
     ]
     findings += _whole_text(count, cased=cased)
+    if script := foreign_script(scripts, known):
+        findings.append(
+            Finding(
+                "warning",
+                f"another script: most letters are {script}, but the model was trained on "
+                f"{' and '.join(sorted(known))} text; use a model of that language",
+            )
+        )
     return findings or [Finding("ok", f"{_lines(count['lines'])}: none of the classic mistakes")]
 
 
@@ -105,6 +120,12 @@ def _whole_text(count: Counter[str], *, cased: bool) -> Iterator[Finding]:
             "warning",
             f"letters instead of words: {single:,} of {words:,} words are single letters; somewhere a string "
             "was used as a list of tokens, which makes each character a token: split it into words first",
+        )
+    if count["several"] > max(2, count["lines"] / 2):
+        yield Finding(
+            "note",
+            f"running text: {_lines(count['several'])} of {count['lines']:,} hold several sentences; each "
+            "line is one sentence to the model: split them (split=True)",
         )
     if count["separate"] > 4 * count["attached"]:
         yield Finding(

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from elmokit.base import shown
 from elmokit.embed import Embedder, Floats, load
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import ModelBundle, load_model
@@ -187,7 +188,7 @@ def _similarity(part: Doc | Span | Token, other: Any) -> float:  # noqa: ANN401 
     mine, theirs = part.vector, other.vector
     if mine.shape != theirs.shape:
         raise ConfigError(
-            f"{other!r:.60} has a vector of {theirs.size} numbers, expected {mine.size}; pass its text "
+            f"{shown(other)} has a vector of {theirs.size} numbers, expected {mine.size}; pass its text "
             "through the pipe 'elmokit' too"
         )
     norms = float(np.linalg.norm(mine) * np.linalg.norm(theirs))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from elmokit.base import draft_folder, temporary_folder
+from elmokit.base import draft_folder, locked, move_files, temporary_folder, write_errors
 from elmokit.errors import DataError
 from elmokit.formats import ModelBundle, load_model, looks_native, read_json, save_model
 
@@ -14,13 +14,15 @@ def store(bundle: ModelBundle, folder: str | Path) -> None:
     The old folder stays until the new one is whole: the model may have been loaded from it.
 
     Raises:
-        DataError: the folder holds something other than a model of elmokit.
+        DataError: the folder holds something other than a model of elmokit, or cannot be written.
     """
     target = Path(folder)
-    if target.exists() and not _may_replace(target):
-        raise DataError(f"{target} holds other files than a model; choose another folder")
-    with draft_folder(target, overwrite=True) as draft:
-        save_model(replace(bundle, softmax=None), draft)
+    with locked(target, parents=True), write_errors(target):
+        if target.exists() and not _may_replace(target):
+            raise DataError(f"{target} holds other files than a model; choose another folder")
+        with draft_folder(target, overwrite=True) as draft:
+            save_model(replace(bundle, softmax=None), draft / "model")  # with its own draft inside this one
+            move_files(draft / "model", draft, last="config.json")
 
 
 def _may_replace(path: Path) -> bool:

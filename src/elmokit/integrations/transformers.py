@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmokit.base import write_text
+from elmokit.base import shown, write_text
 from elmokit.embed import Text, TextReader
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
@@ -267,7 +267,7 @@ class ElmoTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         if isinstance(text, str) == is_split_into_words:
             hint = "leave out" if is_split_into_words else "pass"
             raise ConfigError(
-                f"found {text!r:.60}; {hint} is_split_into_words=True, or pass "
+                f"found {shown(text)}; {hint} is_split_into_words=True, or pass "
                 + ("lists of words" if is_split_into_words else "strings")
             )
         tokens = self._reader(text if isinstance(text, str) else lowercased(text, self._spec))

@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmokit.base import check_option, draft_file, group_until
+from elmokit.base import check_option, group_until, open_hdf5, output_file
 from elmokit.compat.padded_bilm import stack_padded
 from elmokit.embed import Floats, Sentence, load
 from elmokit.errors import ConfigError, DataError
 from elmokit.model import first_positions
 from elmokit.text import lists_of_tokens
-from elmokit.vectors import open_hdf5
 
 
 class ElmoEmbedder:
@@ -91,7 +90,7 @@ class ElmoEmbedder:
                 "a sentence occurs twice and cannot name two datasets; pass use_sentence_keys=False"
             )
         numbered = enumerate(sentences)
-        with draft_file(Path(output_file_path)) as draft, open_hdf5(draft) as add:
+        with output_file(Path(output_file_path)) as draft, open_hdf5(draft) as add:
             for batch in group_until(numbered, lambda _: 1, batch_size):
                 embedded = self._embed([sentence.split() for _, sentence in batch])
                 for (number, sentence), one in zip(batch, embedded, strict=True):

@@ -1,0 +1,59 @@
+"""`elmokit index`: documents in, an index out."""
+
+from typing import Any
+
+import click
+
+from elmokit.cli import options
+from elmokit.cli.printing import print_json
+
+
+@click.command()
+@click.argument("documents", metavar="DOCS…", nargs=-1, type=click.Path(exists=True))
+@options.out_option("Folder of the index; what is there is added to.")
+@click.option("--text-field", metavar="NAME", default="text", help="Field or column with the text.")
+@click.option("--delete", multiple=True, metavar="ID", help="Delete this document; may be repeated.")
+@click.option("--merge", is_flag=True, help="Merge all segments into one at the end.")
+@click.option("--no-words", is_flag=True, help="Do not store vectors of words: smaller, no late interaction.")
+@options.language_option
+@options.model_options
+@options.overwrite_option
+@options.json_option
+@options.quiet_option
+def index(
+    documents: tuple[str, ...],
+    out: str,
+    text_field: str,
+    delete: tuple[str, ...],
+    merge: bool,
+    no_words: bool,
+    language: str | None,
+    model: dict[str, Any],
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Build an index of documents, or change one.
+
+    DOCS are text files (a document a line), JSON lines (text, id, other fields), tables (.csv, .tsv), or
+    folders, in which each file is a document. Run it again after an interruption: what is there is skipped.
+    """
+    import elmokit
+
+    if not (documents or delete or merge):
+        raise click.UsageError("there is nothing to do; pass DOCS, --delete or --merge")
+    if documents:
+        read = elmokit.read_documents(documents, text_field=text_field)
+        made: dict[str, Any] = {"words": not no_words, "language": language, "overwrite": overwrite}
+        with elmokit.Index.build((), out, model=elmokit.load(**model), **made) as opened:
+            report = opened.add(read, progress=not quiet)
+        if as_json:
+            print_json(report)
+        elif not quiet:
+            click.echo(f"{out}: {report}", err=True)
+    if delete or merge:
+        with elmokit.Index.open(out) as opened:
+            count = opened.delete(delete)
+            opened.merge() if merge else None
+        if not quiet:
+            click.echo(f"{out}: {count} of {len(delete)} documents deleted", err=True)
