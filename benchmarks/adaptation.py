@@ -10,8 +10,6 @@ from elmokit.pretraining import pretrain
 from elmokit.tasks.core import TaskData
 from elmokit.text import TokenizerSpec
 
-RECIPE = Path(__file__).parent.parent / "recipes" / "adapt.toml"
-
 
 def adapt(start: str, data: TaskData[Any], folder: Path) -> list[float]:
     """One pass over the training sentences without their labels; perplexity of dev before and after.
@@ -34,7 +32,7 @@ def adapt(start: str, data: TaskData[Any], folder: Path) -> list[float]:
                 min_tokens=1,
                 heldout=[folder.with_name("dev.txt")],
             ),
-            recipe=RECIPE,
+            recipe="adapt",
             start=start,
             workers=1,
         )

@@ -1,28 +1,27 @@
-"""How fast elmokit embeds, beside AllenNLP 2.10.1 and MiniLM-L6, in one run on this machine.
+"""How fast elmokit embeds, beside AllenNLP 2.10.1, MiniLM-L6 and a static table, in one run on this machine.
 
     ELMOKIT_DATA=… python benchmarks/embed.py            # a quarter of an hour on two free cores
     ELMOKIT_DATA=… python benchmarks/embed.py --quick    # small shape, few sentences, nothing written
     ELMOKIT_DATA=… python benchmarks/embed.py --linear 1000000    # also cost against tokens, with a picture
 
-Every system runs in a process of its own; all of a shape embed the same sentences of WikiText-2 (weights are
-random, MiniLM's are its own). First each is tried at several batch sizes; then rounds go over all systems in
-turn, each at its best two sizes, with the peak of the matrix products measured in every round. Figures are
-medians over rounds at the better size, ratios and shares those of the rounds' own ratios and shares. AllenNLP
+Every library runs in a process of its own; all of a shape embed the same sentences of WikiText-2 (weights are
+random, MiniLM's are its own), of which the slow rivals get the first few. elmokit's rows differ in engine:
+the best instruction set of the native kernel, AVX2, and the torch path. Rounds go over all systems in turn.
+Figures are medians over rounds at the better batch size, ratios those of the rounds' own ratios. AllenNLP
 takes batches as they are given; a second row hands it sentences sorted by length, which spares it much
 padding. Results go to `results/embed.md` and `.json`.
 
-What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty
-table of words, so the token encoder's time is in it. The arithmetic behind "share of peak" is that of the
-LSTMs for every position (`<S>` and `</S>` too), and of highways and projection for every distinct word, as
-elmokit runs them; convolutions are not counted, though their time is. AllenNLP gets the same count: the
-useful work. Processor time adds up all threads; where other programs run too it says more than the clock
-(set OMP_WAIT_POLICY=PASSIVE then, or threads that wait count as busy).
+What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty table
+of words, so the token encoder's time is in it; "words known" says otherwise. Processor time adds up all
+threads; where other programs run too it says more than the clock (set OMP_WAIT_POLICY=PASSIVE then, or
+threads that wait count as busy). How near the engine comes to what the CPU can do is what `roofline.py`
+measures.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,26 +30,19 @@ from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import (
-    SHAPES,
-    gemm_peaks,
-    machine,
-    markdown_table,
-    random_model,
-    wikitext_sentences,
-    write_hdf5,
-)
-from elmokit.kernels.precision import supported
-from elmokit.model import BiLMConfig, CharCNNConfig
+from common import SHAPES, machine, markdown_table, random_model, wikitext_sentences, write_hdf5
+from elmokit.kernels import engine_name, supported
+from elmokit.kernels.native import engines
 from peers import Peer
 
 RESULTS = Path(__file__).parent / "results"
 # Of the small shape more: on a short text its time is mostly that of words seen for the first time.
-SENTENCES = {"original": 256, "small": 1024}
+SENTENCES = {"original": 128, "small": 1024}
+RIVALS = 64  # sentences for the slow ones, whose speed does not depend on it
 SINGLES = 20  # sentences that are embedded one by one in each round; they come after the text of the round
 ALLENNLP, ALLENNLP_SORTED = "AllenNLP 2.10.1", "AllenNLP, sorted for it"
+MINILM, MINILM_INT8 = "MiniLM-L6, sorted for it", "MiniLM-L6 by onnxruntime, sorted for it"
 Sentences = list[list[str]]
-Peaks = dict[str, dict[str, float]]
 
 
 @dataclass
@@ -63,10 +55,10 @@ class System:
         batches: the sizes to try: sentences, or tokens for elmokit.
         text: what it embeds.
         sort: whether we hand it the sentences sorted by length.
+        engine: of elmokit.
+        known: whether elmokit has seen all words before.
         found: for each of the best sizes, tokens a second of each round, by the clock and by processor time.
         singles: seconds of single sentences.
-        megabytes: the peak of its process over the rounds.
-        peer: its process.
     """
 
     name: str
@@ -77,10 +69,10 @@ class System:
     batches: Sequence[int]
     text: Sentences
     sort: bool = False
+    engine: str = ""
+    known: bool = False
     found: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     singles: list[float] = field(default_factory=list)
-    megabytes: float = 0.0
-    peer: Peer = field(init=False)
 
     @property
     def ours(self) -> bool:
@@ -89,8 +81,9 @@ class System:
 
     @property
     def title(self) -> str:
-        """Name, precision and shape."""
-        return " ".join(part for part in (self.name, self.precision, self.shape) if part)
+        """Name, engine, precision and shape."""
+        known = "words known" if self.known else ""
+        return " ".join(part for part in (self.name, self.engine, self.precision, self.shape, known) if part)
 
     @property
     def batch(self) -> int:
@@ -107,39 +100,29 @@ class System:
         """The same by processor time."""
         return [rate for _, rate in self.found[self.batch]]
 
-    def start(self, stack: ExitStack) -> None:
-        """Start its process, which `stack` ends."""
-        self.peer = stack.enter_context(Peer(self.worker))
-        self.peer.ask("load", **self.model)
+    def load(self, peers: dict[str, Peer]) -> Peer:
+        """Let its library load what it needs."""
+        peer = peers[self.worker]
+        peer.ask("load", **self.model)
+        return peer
 
-    def rate(self, batch: int, most: int | None = None) -> tuple[float, float]:
-        """Tokens a second over its text (or the first sentences), by the clock and by processor time."""
-        sentences = self.text[:most]
+    def rate(self, peer: Peer, batch: int) -> tuple[float, float]:
+        """Tokens a second over its text, by the clock and by processor time."""
+        sentences = self.text
         if self.sort:
             sentences = sorted(sentences, key=len, reverse=True)
-        answer = self.peer.ask("embed", sentences=sentences, batch=batch)
+        known = {"known": True} if self.known else {}
+        answer = peer.ask("embed", sentences=sentences, batch=batch, **known)
         return num_tokens(sentences) / sum(answer["seconds"]), num_tokens(sentences) / answer["cpu_seconds"]
 
-    def try_batches(self) -> None:
-        """Try the sizes upwards, small ones on fewer sentences, until they grow worse; the best two go on."""
-        rates: dict[int, float] = {}
-        with ExitStack() as stack:
-            self.start(stack)
-            for batch in self.batches:
-                few = None if self.ours else max(batch, 8 if batch == 1 else 64)
-                rates[batch], _ = self.rate(batch, few)
-                print(f"  {self.title}, batch {batch}: {rates[batch]:.0f} tokens/s", flush=True)
-                if rates[batch] < 0.7 * max(rates.values()):
-                    break
-        self.found = {batch: [] for batch in sorted(rates, key=lambda batch: -rates[batch])[:2]}
-
-    def run_round(self, singles: Sentences) -> None:
-        """Embed all sentences at the best two sizes, then some one by one."""
-        for batch, rates in self.found.items():
-            rates.append(self.rate(batch))
-            print(f"  {self.title}, batch {batch}: {rates[-1][0]:.0f} tokens/s", flush=True)
-        self.megabytes = self.peer.ask("peak_megabytes")["megabytes"]
-        self.singles += self.peer.ask("single", sentences=singles)["seconds"]
+    def run_round(self, peers: dict[str, Peer], singles: Sentences) -> None:
+        """Embed all sentences at each size, then some one by one."""
+        peer = self.load(peers)
+        for batch in self.batches:
+            rates = self.found.setdefault(batch, [])
+            rates.append(self.rate(peer, batch))
+            print(f"  {self.title}, batch {batch}: {rates[-1][1]:.0f} tokens per CPU-second", flush=True)
+        self.singles += peer.ask("single", sentences=singles)["seconds"]
 
 
 def num_tokens(sentences: Sentences) -> int:
@@ -147,77 +130,71 @@ def num_tokens(sentences: Sentences) -> int:
     return sum(map(len, sentences))
 
 
-def work_gflop(config: BiLMConfig, sentences: Sentences) -> float:
-    """The arithmetic that the text needs, as the module's docstring counts it, in 10⁹ additions and products.
-
-    An LSTM layer of one direction: inputs to gates 4N · P, state to gates 4N · P, projection N · P.
-    A highway: gate and transform, F · F each. The projection after them: F · P.
-    """
-    cell, dim, encoder = config.cell_dim, config.projection_dim, config.encoder
-    assert isinstance(encoder, CharCNNConfig)
-    position = config.num_layers * 2 * (4 * cell * dim + 4 * cell * dim + cell * dim)
-    filters = encoder.num_filters
-    word = encoder.num_highway * 2 * filters * filters + filters * dim
-    positions = num_tokens(sentences) + 2 * len(sentences)
-    words = len({token for sentence in sentences for token in sentence}) + 2
-    return 2e-9 * (position * positions + word * words)
-
-
 def all_systems(texts: dict[str, Sentences], folder: Path) -> list[System]:
-    """Write the models and name what is to be measured: each shape on its text, MiniLM on the last one."""
+    """Write the models and name what is to be measured; MiniLM and the table take the last text."""
     systems = []
     for shape, text in texts.items():
-        batches = [batch for batch in (1, 32, 64, 128, 256) if batch <= len(text)]
+        batches = (32, 64)
         files = write_hdf5(random_model(SHAPES[shape]), folder / shape)
-        for precision in supported():
-            model = {**files, "precision": precision}
-            systems.append(
-                System("elmokit", shape, precision, "elmokit", model, (1024, 2048, 4096, 8192), text)
-            )
+        for precision, engine, known in _our_rows():
+            model = {**files, "precision": precision, "engine": engine}
+            row = System("elmokit", shape, precision, "elmokit", model, (8192,), text)
+            row.engine, row.known = engine, known
+            systems.append(row)
         for name, sort in ((ALLENNLP, False), (ALLENNLP_SORTED, True)):
-            systems.append(System(name, shape, "float32", "allennlp", files, batches[sort:], text, sort=sort))
-    systems.append(
-        System("MiniLM-L6, sorted for it", "", "float32", "minilm", {}, (8, 16, 32, 64), text, sort=True)
-    )
+            few = text[:RIVALS]
+            systems.append(System(name, shape, "float32", "allennlp", files, batches, few, sort=sort))
+    sizes, few = (16, 32), text[:RIVALS]
+    systems.append(System("static table", "", "float32", "static", {}, (1,), text))
+    systems.append(System(MINILM_INT8, "", "int8", "minilm_onnx", {}, sizes, few, sort=True))
+    systems.append(System(MINILM, "", "float32", "minilm", {}, sizes, few, sort=True))
     return systems
 
 
-def run_rounds(systems: list[System], singles: Sentences, repeats: int) -> list[Peaks]:
-    """Go over all systems in turn, forth and back; returns the peaks of the matrix products in each round."""
-    peaks = []
+def _our_rows() -> Iterator[tuple[str, str, bool]]:
+    """Precision, engine, and whether words are known, of each of our rows."""
+    for precision in supported():
+        best = engine_name(precision)
+        yield precision, best, False
+        if precision == "bfloat16":
+            continue
+        yield precision, best, True
+        names = {engine.name for engine in engines(precision)}
+        for name in {"avx2"} & names - {best}:
+            yield precision, name, False
+            yield precision, name, True
+        if best != "torch":
+            yield precision, "torch", False
+
+
+def run_rounds(systems: list[System], peers: dict[str, Peer], singles: Sentences, repeats: int) -> None:
+    """Go over all systems in turn, forth and back."""
     for number in range(repeats):
         print(f"round {number + 1}", flush=True)
-        peaks.append(gemm_peaks())
         for system in systems if number % 2 == 0 else reversed(systems):
-            system.run_round(singles[number * SINGLES : (number + 1) * SINGLES])
-    return peaks
+            system.run_round(peers, singles[number * SINGLES : (number + 1) * SINGLES])
 
 
-def summarise(systems: list[System], peaks: list[Peaks]) -> list[dict[str, Any]]:
+def summarise(systems: list[System]) -> list[dict[str, Any]]:
     """One record for each system."""
     records = []
     for system in systems:
         rivals = {rival.name: rival for rival in systems if rival.shape == system.shape and not rival.ours}
-        tokens = num_tokens(system.text)
-        gflop = work_gflop(SHAPES[system.shape], system.text) / tokens if system.shape else 0.0
-        shares = [
-            rate * gflop / max(peak[system.precision].values())
-            for rate, peak in zip(system.rates, peaks, strict=True)
-        ]
         records.append(
             {
                 "system": system.name,
+                "engine": system.engine,
                 "shape": system.shape,
                 "precision": system.precision,
-                "tokens": tokens,
+                "words known": "yes" if system.known else "",
                 "batch": f"{system.batch} {'tokens' if system.ours else 'sentences'}",
                 "tokens/s": round(median(system.rates)),
                 **_ratios(system, rivals),
                 "÷ MiniLM": _ratio(system.rates, systems[-1].rates),
-                "share of peak": median(shares) if system.shape else None,
+                "÷ MiniLM by processor time": _ratio(system.cpu_rates, systems[-1].cpu_rates),
+                "÷ MiniLM int8 by processor time": _ratio(system.cpu_rates, systems[-2].cpu_rates),
                 "one sentence p50, ms": 1e3 * median(system.singles),
                 "p95, ms": 1e3 * quantiles(system.singles, n=20)[-1],
-                "peak memory, MB": round(system.megabytes),
                 "rounds": {"tokens/s": system.rates, "tokens per CPU-second": system.cpu_rates},
             }
         )
@@ -240,10 +217,12 @@ def _ratio(ours: list[float], theirs: list[float]) -> float:
     return median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
-def measure_linear(systems: list[System], folder: Path, most: int) -> list[dict[str, float]]:
-    """Seconds and peak memory of the small shape in float32 for 1,000, 10,000, … tokens."""
-    system = next(s for s in systems if s.ours and s.shape == "small" and s.precision == "float32")
-    text = folder / "train.txt"
+def measure_linear(
+    systems: list[System], peers: dict[str, Peer], folder: Path, most: int
+) -> list[dict[str, float]]:
+    """Seconds and peak memory of the small shape in int8 for 1,000, 10,000, … tokens."""
+    system = next(s for s in systems if s.ours and s.shape == "small" and s.precision == "int8")
+    peer, text = system.load(peers), folder / "train.txt"
     with text.open("w", encoding="utf-8") as file:
         written = 0
         for sentence in wikitext_sentences("train"):
@@ -254,7 +233,7 @@ def measure_linear(systems: list[System], folder: Path, most: int) -> list[dict[
     points = []
     tokens = 1000
     while tokens <= min(most, written):
-        answer = system.peer.ask("stream", path=str(text), num_tokens=tokens, batch=system.batch)
+        answer = peer.ask("stream", path=str(text), num_tokens=tokens, batch=system.batch)
         points.append({"tokens": tokens, "seconds": answer["seconds"][0], "megabytes": answer["megabytes"]})
         print(f"  {tokens:,} tokens: {points[-1]['seconds']:.2f} s", flush=True)
         tokens *= 10
@@ -275,31 +254,23 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
     cost.legend()
     memory.semilogx(tokens, [point["megabytes"] for point in points], "o-")
     memory.set(xlabel="tokens", ylabel="peak memory, MB", ylim=(0, None))
-    figure.suptitle("elmokit, small shape, random weights")
+    figure.suptitle("elmokit, small shape, int8, random weights")
     figure.savefig(path, dpi=150)
 
 
 def as_markdown(result: dict[str, Any]) -> str:
     """The page of results."""
-    records, peaks = result["systems"], result["peaks"]
+    records = result["systems"]
     columns = [name for name in records[0] if name != "rounds"]
-    best = {
-        (precision, name): max(peak[precision][name] for peak in peaks)
-        for precision, found in peaks[0].items()
-        for name in found
-    }
     parts = [
         "# Embedding speed",
         "Made by `python benchmarks/embed.py`: "
         + ", ".join(
             f"{count:,} sentences for the {shape} shape" for shape, count in result["sentences"].items()
         )
-        + f" of WikiText-2, random weights, {len(peaks)} interleaved rounds, medians. How things are counted "
-        "stands at the head of that file. The “÷” columns are ratios of tokens/s within a round.",
+        + f" of WikiText-2, random weights, {result['rounds']} interleaved rounds, medians. How things "
+        "are counted stands at the head of that file. The “÷” columns are ratios of tokens/s within a round.",
         markdown_table(["machine", ""], result["machine"].items()),
-        markdown_table(
-            ["products", "operator", "best GFLOP/s"], ([*key, f"{value:.1f}"] for key, value in best.items())
-        ),
         markdown_table(columns, ([_shown(name, record[name]) for name in columns] for record in records)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -310,7 +281,7 @@ def linear_page(points: list[dict[str, float]]) -> str:
     rows = ([f"{p['tokens']:,}", p["seconds"], f"{p['megabytes']:.0f}"] for p in points)
     return (
         "# Cost against tokens\n\n"
-        "elmokit, small shape, float32: `python benchmarks/embed.py --linear 1000000`.\n\n"
+        "elmokit, small shape, int8: `python benchmarks/embed.py --linear 1000000`.\n\n"
         "![seconds and memory against tokens](embed-linear.png)\n\n"
         + markdown_table(["tokens", "seconds", "peak memory, MB"], rows)
         + "\n"
@@ -321,9 +292,7 @@ def _shown(name: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return (
-            f"{value:.0%}" if name.startswith("share") else f"{value:.1f}" if "ms" in name else f"{value:.2f}"
-        )
+        return f"{value:.1f}" if "ms" in name else f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -333,8 +302,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
-    parser.add_argument("--sentences", type=int, help="how many (default 256; 1,024 for the small shape)")
+    parser.add_argument("--sentences", type=int, help="how many (default 128; 1,024 for the small shape)")
     parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--threads", type=int, help="of each library (default: all cores)")
     parser.add_argument(
         "--quick", action="store_true", help="small shape, 64 sentences, one round; nothing is written"
     )
@@ -351,17 +321,15 @@ def main() -> None:
     texts = {shape: sentences[:count] for shape, count in counts.items()}
     singles = sentences[max(counts.values()) :]
     began = time.monotonic()
-    result: dict[str, Any] = {"machine": machine(), "sentences": counts}
+    result: dict[str, Any] = {"machine": machine(), "sentences": counts, "rounds": arguments.repeats}
     with TemporaryDirectory() as temporary, ExitStack() as stack:
         systems = all_systems(texts, Path(temporary))
-        for system in systems:
-            system.try_batches()
-        for system in systems:  # anew, so that the memory of other sizes is not counted
-            system.start(stack)
-        result["peaks"] = run_rounds(systems, singles, arguments.repeats)
-        result["systems"] = summarise(systems, result["peaks"])
+        names = {system.worker for system in systems}
+        peers = {name: stack.enter_context(Peer(name, threads=arguments.threads)) for name in names}
+        run_rounds(systems, peers, singles, arguments.repeats)
+        result["systems"] = summarise(systems)
         linear = arguments.linear
-        result["linear"] = measure_linear(systems, Path(temporary), linear) if linear else []
+        result["linear"] = measure_linear(systems, peers, Path(temporary), linear) if linear else []
     result["seconds"] = round(time.monotonic() - began)
     page = as_markdown(result)
     print("\n" + page)

@@ -1,11 +1,12 @@
 """Train for some minutes with other settings, and add a line to a table: what is best in the same time?
 
-    python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [--lines TEXT] [setting=value …]
+    python benchmarks/experiments.py CORPUS --minutes 10 [--recipe FILE] [--lines TEXT] [--grow MODEL]
+        [setting=value …]
 
 CORPUS is a folder that `elmokit prepare` made. Settings are those of a recipe, of its model (cell_dim=512) or
 of its encoder (encoder.filters=[[1,16],[2,32]]), as in TOML. Held-out sentences are measured each from the
-zero state; with --lines also those of a file whose lines are paragraphs, each line as one text. The line goes
-to benchmarks/results/experiments.md.
+zero state; with --lines also those of a file whose lines are paragraphs, each line as one text. With --grow
+it starts from a model, made as large as the settings say. The line goes to benchmarks/results/experiments.md.
 """
 
 import argparse
@@ -67,18 +68,23 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--recipe", default="default")
     parser.add_argument("--lines", type=Path, help="held-out text, a paragraph a line")
+    parser.add_argument("--grow", metavar="MODEL", help="start from this model, grown to the shape")
     parser.add_argument("settings", nargs="*", metavar="setting=value")
     arguments = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "model"
         recipe = changed(arguments.recipe, arguments.settings)
-        changes = pretrain(arguments.corpus, out=out, recipe=recipe, minutes=arguments.minutes, progress=True)
+        given = {} if arguments.grow is None else {"start": arguments.grow, "grow": True}
+        changes = pretrain(
+            arguments.corpus, out=out, recipe=recipe, minutes=arguments.minutes, progress=True, **given
+        )
         found, last = changes[0].after, read_metrics(out / "training")[-1]
         paragraphs = "–"
         if arguments.lines:
             model = LanguageModel.load(out)
             paragraphs = f"{perplexity_file(model, arguments.lines).bits_per_character:.3f}"
-    what = " ".join([Path(arguments.recipe).stem, *arguments.settings])
+    origin = [f"{arguments.grow} grown"] if arguments.grow else []
+    what = " ".join([Path(arguments.recipe).stem, *origin, *arguments.settings])
     line = (
         f"| {arguments.corpus.name} | {arguments.minutes:g} | {what} | {last['step']:,} | {last['tokens']:,} "
         f"| {last['tokens'] / last['seconds']:,.0f} | {found.forward:.1f} | {found.backward:.1f} "

@@ -2,13 +2,14 @@
 
     python benchmarks/pretrain.py
 
-* ours: `elmokit.pretrain`, as `elmokit pretrain` runs it: reading, gradients, clipping, update.
+* native: `elmokit.pretrain`, as `elmokit pretrain` runs it: reading, gradients, clipping, update.
+* torch: the same without the native kernel, which is what elmokit 0.1 does.
 * plain: torch's own `nn.LSTM(proj_size=…)`, the character CNN on every token, the same sampled softmax,
   autograd, `torch.optim.AdamW` on all parameters; float32, as one would write it from the paper. (It has no
   clipping of cells, which `nn.LSTM` does not know.)
 * peak: products alone, at the best rate that a matrix product reaches on this machine in the same run.
 
-Both train on the same windows of English Wikipedia, in turns, each in a process of its own.
+All train on the same windows of English Wikipedia, in turns, each in a process of its own.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import itertools
 import json
 import lzma
 import multiprocessing
+import os
 import tempfile
 import time
 from multiprocessing.connection import Connection
@@ -55,7 +57,7 @@ def recipe(batch: int) -> Recipe:
     return Recipe(model=CONFIG, batch=batch, unroll=20, negatives=4096, learning_rate=RATE)
 
 
-class Ours:
+class Native:
     """A step of our loop."""
 
     def __init__(self, corpus: PreparedCorpus, batch: int) -> None:
@@ -69,7 +71,12 @@ class Ours:
         to_inputs = CONFIG.encoder.inputs(corpus.vocabulary, None)
         threads = PairOfThreads(torch.device("cpu"))
         self.network = TrainingNetwork(
-            self.model, table, settings, lambda types: to_inputs(corpus.spellings(types)), threads=threads
+            self.model,
+            table,
+            settings,
+            lambda types: to_inputs(corpus.spellings(types)),
+            threads=threads,
+            precision=os.environ["PRECISION"],
         )
         self.optimizer = Optimizer(self.model, table, settings, threads)
         self.state = self.model.start(batch)
@@ -80,6 +87,10 @@ class Ours:
         self.optimizer.step(result.table, RATE)
         self.state = result.state
         return (result.forward + result.backward) / 2
+
+
+class Torch(Native):
+    """The same without the native kernel."""
 
 
 class Plain(nn.Module):
@@ -143,8 +154,9 @@ class Plain(nn.Module):
         return loss.item()
 
 
-def worker(connection: Connection, kind: type[Ours] | type[Plain], folder: str, batch: int) -> None:
+def worker(connection: Connection, kind: type[Native] | type[Plain], folder: str, batch: int) -> None:
     """Do as many steps as asked for, and answer with the seconds of each; 0 ends it."""
+    os.environ["ELMOKIT_KERNEL"] = "torch" if kind is Torch else ""
     corpus = PreparedCorpus(folder)
     system = kind(corpus, batch)
     windows = Windows(corpus.train, rows=batch, steps=20, order="document", seed=0)
@@ -178,19 +190,26 @@ def wikipedia(folder: Path, characters: int) -> PreparedCorpus:
     return prepare_corpus([folder / "text.txt"], folder / "corpus", settings)
 
 
+def ratio(rates: dict[str, list[float]], one: str, other: str) -> float:
+    """The median over the rounds."""
+    return round(median(a / b for a, b in zip(rates[one], rates[other], strict=True)), 2)
+
+
 def main() -> None:
     """Measure, print, and write benchmarks/results/pretrain.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--steps", type=int, default=4, help="of each system in a round")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     arguments = parser.parse_args()
+    os.environ["PRECISION"] = arguments.precision
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         corpus = wikipedia(Path(folder), 20_000_000)
         flop = flop_per_token(corpus, arguments.batch)
         connections = {}
-        for kind in (Ours, Plain):
+        for kind in (Native, Torch, Plain):
             ours, theirs = context.Pipe()
             context.Process(
                 target=worker, args=(theirs, kind, str(corpus.path), arguments.batch), daemon=True
@@ -214,8 +233,10 @@ def main() -> None:
         "MFLOP per token": round(flop / 1e6, 1),
         "GEMM peak, GFLOP/s": [round(peak) for peak in peaks],
         "tokens/s": {name: [round(rate) for rate in values] for name, values in rates.items()},
-        "ours ÷ plain": round(median(a / b for a, b in zip(rates["Ours"], rates["Plain"], strict=True)), 2),
-        "share of the peak": round(median(a / b for a, b in zip(rates["Ours"], possible, strict=True)), 3),
+        "precision": arguments.precision,
+        "native ÷ torch": ratio(rates, "Native", "Torch"),
+        "native ÷ plain": ratio(rates, "Native", "Plain"),
+        "share of the peak": round(median(a / b for a, b in zip(rates["Native"], possible, strict=True)), 3),
     }
     text = json.dumps(result, indent=2)
     print(text)

@@ -30,7 +30,7 @@ class TimedTagger:
         changes = [*changes, f"training.share={share}", "training.least_steps=1"]
         settings = task_settings("tagger", changes)
         self.opened = open_training(
-            Tagger, source, encoder, settings, tokenizer="whitespace", allow_unseen=True
+            Tagger, source, encoder=encoder, settings=settings, tokenizer="whitespace", allow_unseen=True
         )
         with progress_display(shown=False) as display:
             self.cached = cache_encoders(self.opened, folder, display)

@@ -12,6 +12,7 @@ For "adapted" the English model first reads the training sentences of a task, wi
 
 import argparse
 import json
+import lzma
 import re
 import statistics
 from dataclasses import asdict, dataclass
@@ -20,10 +21,10 @@ from typing import Any
 
 from adaptation import adapt
 from common import RESULTS, data_file, machine, markdown_table
-from elmokit.base import settings_from_dict
+from elmokit.base import COLOURS, drawing, settings_from_dict
 from elmokit.encoders import open_encoders
 from elmokit.tasks import Compared, MeasuredRun, compare, comparison_text, find_task, task_settings
-from elmokit.tasks.core import draw_comparison, new_figure, read_data
+from elmokit.tasks.core import draw_comparison, read_data
 from task_times import TimedTagger
 
 PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "tasks.md"
@@ -46,7 +47,8 @@ class Row:
         score: which score is shown, in percent.
         gain: the aim for what ELMo adds, if that is the aim.
         least: the aim for the score with ELMo, if that is.
-        dev, format, tokenizer, changes: see `train`.
+        dev, format, tokenizer, text_column, label_column, changes: see `train`.
+        more: further training files in SQuAD's format, which are joined with the first.
         chinese: whether the Chinese model and vectors are to be used.
         vectors: whether the baseline has static vectors and a character CNN; else a vector of each token.
     """
@@ -59,6 +61,9 @@ class Row:
     dev: str | None = None
     format: str | None = None
     tokenizer: str = "whitespace"
+    text_column: str | None = None
+    label_column: str | None = None
+    more: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     chinese: bool = False
     vectors: bool = True
@@ -89,6 +94,54 @@ ROWS = {
         vectors=False,
     ),
     "ner-resume-zh": Row("tagger", "ner-resume-zh", "f1", chinese=True),
+    "nli-snli": Row("entailment", "nli-snli", "accuracy", gain=1.5, tokenizer="rules:en"),
+    "nli-sick": Row(
+        *("entailment", "nli-sick", "accuracy"),
+        gain=1.5,
+        tokenizer="rules:en",
+        text_column="2,3",
+        label_column="1",
+    ),
+    "nli-zh": Row(
+        "entailment", "nli-zh", "accuracy", gain=1.5, tokenizer="characters:zh", chinese=True, vectors=False
+    ),
+    "pairs-afqmc-zh": Row(
+        "entailment", "pairs-afqmc-zh", "accuracy", tokenizer="characters:zh", chinese=True, vectors=False
+    ),
+    "glue-mrpc": Row("entailment", "glue-mrpc", "accuracy", tokenizer="rules:en"),
+    "glue-rte": Row("entailment", "glue-rte", "accuracy", tokenizer="rules:en"),
+    "sts-b": Row(
+        *("entailment", "sts-b/sts-train.csv.xz", "spearman"),
+        dev="sts-b/sts-dev.csv",
+        format="sts",
+        tokenizer="rules:en",
+        changes=("head.regression=true",),
+    ),
+    "qa-squad1": Row(
+        *("reading", "qa-squad1/squad1.1-partial.json.xz", "f1"),
+        gain=4.0,
+        more=tuple(
+            f"qa-squad1/squadshifts-{name}_v1.0.json.xz" for name in ("new_wiki", "reddit", "amazon_reviews")
+        ),
+        dev="qa-squad1/xquad.en.json.xz",
+        tokenizer="rules:en",
+    ),
+    "qa-cmrc2018": Row(
+        "reading", "qa-cmrc2018", "f1", gain=3.0, tokenizer="characters:zh", chinese=True, vectors=False
+    ),
+    "srl-ewt": Row("roles", "srl-ewt", "f1", gain=2.5, tokenizer="rules:en"),
+    "coref-gum": Row("coreference", "coref-gum", "conll_f1", gain=2.0, tokenizer="rules:en"),
+    # A tenth of the 100 novels is held out, always the same ten.
+    "coref-litbank": Row(
+        "coreference", "coref-litbank/litbank-coref.conll.xz", "conll_f1", gain=2.0, tokenizer="rules:en"
+    ),
+    "coref-gap": Row(
+        *("coreference", "coref-gap/gap-development.tsv.xz", "gap_f1"),
+        least=70.6,
+        dev="coref-gap/gap-validation.tsv",
+        tokenizer="rules:en",
+        changes=("training.batch=8",),
+    ),
 }
 
 
@@ -160,13 +213,15 @@ class Benchmark:
         kind = find_task(row.task).task_type.settings_type
         (found,) = compare(
             row.task,
-            self.tasks / row.data,
+            self._source(row),
             [encoder],
             out=self.work / "-".join(filter(None, [label, facts["fingerprint"]])),
             seeds=self.seeds,
             settings=settings_from_dict(kind, facts["settings"], "settings"),
             dev=None if row.dev is None else self.tasks / row.dev,
             format=row.format,
+            text_column=row.text_column,
+            label_column=row.label_column,
             tokenizer=row.tokenizer,
             allow_unseen=True,
             resume=True,
@@ -175,6 +230,19 @@ class Benchmark:
         if not self.changes:
             keep(label, found, facts)
         return found
+
+    def _source(self, row: Row) -> Path:
+        """The training data: as they are, or several files joined into one."""
+        if not row.more:
+            return self.tasks / row.data
+        articles = []
+        for name in (row.data, *row.more):
+            with lzma.open(self.tasks / name) as file:
+                articles += json.load(file)["data"]
+        joined = self.work / f"{Path(row.data).parent.name}-train.json"
+        joined.parent.mkdir(parents=True, exist_ok=True)
+        joined.write_text(json.dumps({"data": articles}), encoding="utf-8")
+        return joined
 
     def timed(self, encoder: str) -> TimedTagger:
         """A twentieth of the named entities, to take times of."""
@@ -271,19 +339,18 @@ def keep(label: str, measured: Compared, facts: dict[str, Any]) -> None:
 
 def draw_shares(by_share: dict[float, list[Compared]], path: Path) -> None:
     """Score against the share of the training data (Peters et al. 2018, figure 1)."""
-    figure = new_figure()
-    axes = figure.subplots()
-    for place, label in ((0, "baseline"), (1, "with ELMo")):
-        scores = [100 * results[place].score for results in by_share.values()]
-        deviations = [100 * results[place].deviation for results in by_share.values()]
-        shares = [100 * share for share in by_share]
-        axes.errorbar(shares, scores, yerr=deviations, marker="o", capsize=3, label=label)
-    axes.set(
-        xscale="log", xlabel="share of the training data, %", ylabel="dev F1, %", title="NER, CoNLL-2003"
-    )
-    axes.set_xticks(shares, [f"{share:g}" for share in shares])
-    axes.legend()
-    figure.savefig(path, dpi=120)
+    shares = [100 * share for share in by_share]
+    with drawing(path, width=6, height=4) as figure:
+        axes = figure.subplots()
+        for place, label in ((0, "baseline"), (1, "with ELMo")):
+            scores = [100 * results[place].score for results in by_share.values()]
+            deviations = [100 * (results[place].deviation or 0) for results in by_share.values()]
+            style = {"color": COLOURS[place], "marker": "o", "capsize": 3}
+            axes.errorbar(shares, scores, yerr=deviations, label=label, **style)
+        axes.set(xscale="log", xlabel="share of the training data, %", ylabel="dev F1, %")
+        axes.set_title("NER, CoNLL-2003")
+        axes.set_xticks(shares, [f"{share:g}" for share in shares])
+        axes.legend(loc="lower right")
 
 
 def write_page(section: str, text: str) -> None:
@@ -328,8 +395,7 @@ def main() -> None:
     if by_share and len(benchmark.halves) == len(HALVES):
         draw_shares(by_share, RESULTS / "tasks-shares.png")
         cells = [
-            [f"{share:.0%}", *(f"{100 * one.score:.2f} ± {100 * one.deviation:.2f}" for one in results)]
-            for share, results in by_share.items()
+            [f"{share:.0%}", *(one.score_text for one in results)] for share, results in by_share.items()
         ]
         write_page("shares", markdown_table(["training data", "without ELMo", "with ELMo"], cells))
     if "epoch" in wanted:

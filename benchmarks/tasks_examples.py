@@ -18,6 +18,10 @@ EXAMPLES = (
     "financial_sentiment",
     "medical_entities",
     "fraud_messages",
+    "entailment",
+    "reading",
+    "roles",
+    "coreference",
 )
 
 
@@ -29,7 +33,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=EXAMPLES, default=EXAMPLES)
     arguments = parser.parse_args()
     for name in arguments.only:
-        encoders = [arguments.en, arguments.zh] if name == "sentiment" else [arguments.en]
+        encoders = (
+            [arguments.en, arguments.zh] if name in ("sentiment", "entailment", "reading") else [arguments.en]
+        )
         command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *encoders]
         shown = subprocess.run(
             command, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8"

