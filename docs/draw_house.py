@@ -28,7 +28,7 @@ ROOMS = {
     "embed": "text to vectors: the main job",
     "decoding": "sampling of the next token",
     "vectors": "vector files, written and read",
-    "doctor": "what is wrong with a file or text",
+    "doctor": "what any file of elmokit is, and what is wrong with it or with a text",
     "formats": "files ↔ models, one file per format",
     "model": "biLM, character CNN, mix, softmax, CRF: the reference",
     "kernels": "LSTM steps, precision, threads",
@@ -37,9 +37,9 @@ ROOMS = {
     "errors": "ElmoError and its subclasses",
 }
 COLOURS = {  # by job: what users call, what learns, what embeds, what everything stands on
-    "#dbeafe": ("cli", "compat", "integrations", "serve"),
+    "#dbeafe": ("cli", "compat", "integrations", "serve", "doctor"),
     "#dcfce7": ("tasks", "search", "pretraining", "training", "encoders", "language_model", "corpus"),
-    "#fef3c7": ("embed", "decoding", "vectors", "doctor", "formats", "model"),
+    "#fef3c7": ("embed", "decoding", "vectors", "formats", "model"),
     "#ede9fe": ("kernels", "text", "base", "errors"),
 }
 
