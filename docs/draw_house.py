@@ -17,9 +17,9 @@ ROOMS = {
     "cli": "one file per command: parse, call, print",
     "compat": "AllenNLP, bilm-tf, ELMoForManyLangs, simple_elmo",
     "integrations": "spaCy, transformers, scikit-learn, …",
-    "serve": "HTTP",
+    "serving": "HTTP API and a page",
     "tasks": "tasks/core, one package per task",
-    "search": "neighbours and indexes",
+    "search": "indexes, uses of a word",
     "pretraining": "raw text to a model: pretraining/bilm",
     "training": "the one training loop: budget, checkpoints, resume",
     "encoders": "ELMo, static vectors, BERT, characters",
@@ -37,7 +37,7 @@ ROOMS = {
     "errors": "ElmoError and its subclasses",
 }
 COLOURS = {  # by job: what users call, what learns, what embeds, what everything stands on
-    "#dbeafe": ("cli", "compat", "integrations", "serve", "doctor"),
+    "#dbeafe": ("cli", "compat", "integrations", "serving", "doctor"),
     "#dcfce7": ("tasks", "search", "pretraining", "training", "encoders", "language_model", "corpus"),
     "#fef3c7": ("embed", "decoding", "vectors", "formats", "model"),
     "#ede9fe": ("kernels", "text", "base", "errors"),

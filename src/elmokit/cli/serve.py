@@ -36,7 +36,7 @@ from elmokit.cli import options
 @options.count_option("--max-texts", default=2048, description="Texts of one request.")
 @options.count_option("--max-bytes", default=8 << 20, description="Bytes of one request.")
 def serve(**settings: Any) -> None:
-    """Serve models and tasks over HTTP, with a page to look at them.
+    """Serve models and tasks over HTTP, with a page.
 
     The page is at /, the documentation of the routes at /docs. SIGTERM and Ctrl-C finish running requests.
     """

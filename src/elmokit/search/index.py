@@ -1,6 +1,7 @@
 """An index of documents on disk: added to, deleted from and searched; see docs/guides/search.md."""
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -101,6 +102,7 @@ class Index:
         with locked(folder, parents=True), write_errors(folder):
             create_index(folder, settings, overwrite=overwrite)
         index = cls(folder, embedder, temporary)
+        weakref.finalize(index, temporary.close)  # so that a forgotten index leaves no folder, and no warning
         index.add(documents, progress=progress)
         return index
 

@@ -108,7 +108,7 @@ def shown_cells(cells: Sequence[str]) -> str:
 
     Example:
         >>> shown_cells(["id", "a sentence that is far too long for this"])
-        "'id', 'a sentence that is far too l…'"
+        "'id', 'a sentence that is far too …'"
     """
     return ", ".join(shown(cell, 30) for cell in cells)
 

@@ -51,7 +51,7 @@ def cmrc_words(text: str) -> list[str]:
 
     Example:
         >>> cmrc_words("《战国无双3》，ω-force")
-        ['战', '国', '无', '双', '3', 'ωforce']
+        ['战', '国', '无', '双', '3ωforce']
     """
     return _CMRC_WORDS.findall(text.lower().strip().translate(_CMRC_REMOVED))
 
