@@ -77,7 +77,7 @@ def show(uses: Uses, console: Console) -> None:
     for layer in range(len(uses.vectors)):
         within, across = uses.within_and_across(layer)
         name = f"layer {layer}{': the word alone' if layer == 0 else ''}"
-        table.add_row(name, f"{within:.3f}", f"{across:.3f}", f"{within - across:+.3f}")
+        table.add_row(name, f"{within:.3f}", f"{across:.3f}", f"{round(within - across, 3) + 0.0:+.3f}")
     console.print(table)
     whole = partial(Column, overflow="fold")  # Chinese has no blanks to break lines at
     table = Table("sense", whole("sentence"), whole("nearest at the top layer"), "cosine", "")
