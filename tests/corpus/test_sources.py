@@ -46,12 +46,12 @@ def test_json_lines(tmp_path, name, pack):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"text": "a"', r"line 2: '\{\"text\": \"a\"' is not JSON .*expected one object per line"),
+        ('{"text": "a"', r"line 2: '\{\"text\": \"a\"' is no JSON .*expected one object per line"),
         (
             '{"body": "a", "id": 3}',
             "line 2: found the fields body, id, expected .* field 'text'.*json_field",
         ),
-        ('["a"]', r"line 2: found '\[\"a\"\]', expected an object with the field 'text'"),
+        ('["a"]', r"line 2: expected one object per line, found '\[\"a\"\]'"),
         ('{"text": 5}', "line 2, field 'text' holds '5', expected text"),
     ],
 )

@@ -104,7 +104,7 @@ def test_places_are_told(tmp_path):
         ("classifier", "a.csv", 'x,one\ny,"two\nz,three\n', "a.csv, line 2: is no CSV (unexpected end of"),
         ("classifier", "a.at", "no label\n", "a.at, line 1: expected text@label, found 'no label'"),
         ("classifier", "a.trec", "How so ?\n", "a.trec, line 1: expected COARSE:fine and a question"),
-        ("classifier", "a.jsonl", "{not json\n", "line 1: is no JSON"),
+        ("classifier", "a.jsonl", "{not json\n", "line 1: '{not json' is no JSON"),
         ("classifier", "a.jsonl", '{"label": "x"}\n', 'expected an object with "text" or "tokens"'),
         ("classifier", "a.jsonl", '{"text": ["a", "b"]}\n', 'expected an object with "text" or "tokens"'),
         ("classifier", "a.jsonl", '{"tokens": "the cat"}\n', 'a list of strings as "tokens", found'),

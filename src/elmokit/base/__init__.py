@@ -15,8 +15,17 @@ workers    distribute work over processes
 """
 
 from elmokit.base.arrays import check_hdf5, check_hdf5_heaps, check_safetensors, map_array, read_hdf5
-from elmokit.base.decompression import MAX_RATIO, SLACK, is_compressed, open_plain, plain_lines
-from elmokit.base.figures import COLOURS, drawing
+from elmokit.base.decompression import (
+    MAX_RATIO,
+    SLACK,
+    has_packed_ending,
+    is_compressed,
+    open_plain,
+    packed_or_plain,
+    plain_lines,
+    text_ending,
+)
+from elmokit.base.figures import COLOURS, bold_if_there, drawing
 from elmokit.base.files import (
     draft_file,
     draft_folder,
@@ -62,6 +71,7 @@ __all__ = [
     "Kind",
     "StartStep",
     "belong_to_parent",
+    "bold_if_there",
     "bounded",
     "can_fork",
     "changed_settings",
@@ -80,6 +90,7 @@ __all__ = [
     "fresh_folder",
     "group_arriving",
     "group_until",
+    "has_packed_ending",
     "is_compressed",
     "is_held",
     "kind_of",
@@ -92,6 +103,7 @@ __all__ = [
     "ordered_map",
     "other_kind",
     "output_file",
+    "packed_or_plain",
     "parse_count",
     "parse_json",
     "parse_toml",
@@ -106,6 +118,7 @@ __all__ = [
     "settings_from_dict",
     "shown",
     "temporary_folder",
+    "text_ending",
     "text_progress",
     "to_json",
     "write_bytes",

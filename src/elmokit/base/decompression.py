@@ -22,6 +22,7 @@ from elmokit.errors import DataError, MissingExtra
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\x00"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_ENDINGS = (".gz", ".xz", ".zst")
 
 MAX_RATIO = 50  # of archives: their vocabularies compress up to twentyfold, their weights hardly
 SLACK = 1024 * 1024  # very small files may compress better than that
@@ -36,6 +37,28 @@ _ZSTD_CHUNK = 256  # compressed bytes per step, of which Zstandard may make 8 MB
 def is_compressed(head: bytes) -> bool:
     """Return whether these are the first bytes of a gzip, xz or Zstandard file."""
     return head.startswith((_GZIP, _XZ, _ZSTD))
+
+
+def text_ending(path: str | Path) -> str:
+    """Return what the name of a file ends with before the ending of its compression, in lower case.
+
+    Example:
+        >>> text_ending("mails.JSONL.gz"), text_ending("mails.xz")
+        ('.jsonl', '')
+    """
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    return next((ending for ending in reversed(endings) if ending not in _ENDINGS), "")
+
+
+def has_packed_ending(path: str | Path) -> bool:
+    """Return whether the name of a file says that it is compressed."""
+    return Path(path).suffix.lower() in _ENDINGS
+
+
+def packed_or_plain(path: Path) -> Path | None:
+    """Return the file, or the compressed file of that name with an ending more, or None if neither exists."""
+    candidates = (path, *(path.with_name(path.name + ending) for ending in _ENDINGS))
+    return next((one for one in candidates if one.exists()), None)
 
 
 def plain_lines(path: str | Path, *, whole: bool = False) -> Iterator[bytes]:

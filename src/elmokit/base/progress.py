@@ -16,9 +16,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-Advance: TypeAlias = Callable[[str, int], None]
+from elmokit.base.decompression import has_packed_ending
 
-_COMPRESSED = (".gz", ".xz", ".zst")
+Advance: TypeAlias = Callable[[str, int], None]
 
 
 class StartStep(Protocol):
@@ -75,7 +75,7 @@ def text_progress(source: object, *, shown: bool) -> Iterator[Advance]:
         `advance(text, num_tokens)`, to be called for each line or sentence that is done.
     """
     path = Path(source) if isinstance(source, str | Path) else Path("-")
-    known = path.is_file() and path.suffix not in _COMPRESSED
+    known = path.is_file() and not has_packed_ending(path)
     began = time.monotonic()
     tokens = 0
     with progress_display(shown=shown) as start:

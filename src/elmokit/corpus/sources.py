@@ -15,16 +15,14 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import TEXT, group_until, other_kind, parse_json
+from elmokit.base import TEXT, group_until, has_packed_ending, other_kind, text_ending
 from elmokit.corpus.corpus_settings import PrepareSettings
 from elmokit.errors import DataError, MissingExtra
-from elmokit.text import read_lines
+from elmokit.text import JSON_LINES, read_json_lines, read_lines
 
 BLOCK_CHARACTERS = 4_000_000  # about 700,000 words: seconds of work, tens of megabytes
 # Limits memory for a text without blank lines, and lets part of it be held out.
 DOCUMENT_CHARACTERS = 100_000
-COMPRESSED = (".gz", ".xz", ".zst")
-_JSON_LINES = (".jsonl", ".ndjson")
 _DIGESTED_BYTES = 1 << 16
 
 
@@ -78,21 +76,21 @@ def read_documents(path: Path, settings: PrepareSettings) -> Iterator[str]:
         DataError: The file does not have the format that its name says, or a record has no text.
         MissingExtra: The file needs a library that is not installed.
     """
-    endings = [ending for ending in path.suffixes if ending not in COMPRESSED][-1:]
-    if endings and endings[0] in (".csv", ".tsv"):
+    ending = text_ending(path)
+    if ending in (".csv", ".tsv"):
         raise DataError(
             f"{path} is a table, expected text; save its texts as a text file, JSON lines or Parquet"
         )
-    if endings == [".parquet"]:
+    if ending == ".parquet":
         return _parquet_documents(path, settings.parquet_column)
-    if endings and endings[0] in _JSON_LINES:
+    if ending in JSON_LINES:
         return _json_documents(path, settings.json_field)
     return _text_documents(path)
 
 
 def is_plain_text(path: Path) -> bool:
     """Return whether the size of a file is the size of its text."""
-    return path.suffix not in (*COMPRESSED, *_JSON_LINES, ".parquet")
+    return not has_packed_ending(path) and text_ending(path) not in (*JSON_LINES, ".parquet")
 
 
 def blocks(files: Sequence[Path], settings: PrepareSettings) -> Iterator[list[str]]:
@@ -108,19 +106,10 @@ def _text_documents(path: Path) -> Iterator[str]:
 
 
 def _json_documents(path: Path, field: str) -> Iterator[str]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = parse_json(line)
-        except ValueError as error:
+    for number, record in read_json_lines(path):
+        if field not in record:
             raise DataError(
-                f"{path}, line {number}: {line[:40]!r} is not JSON ({error}); expected one object per line"
-            ) from error
-        if not isinstance(record, dict) or field not in record:
-            found = f"the fields {', '.join(record)}" if isinstance(record, dict) else f"{line[:40]!r}"
-            raise DataError(
-                f"{path}, line {number}: found {found}, expected an object with the field {field!r}; "
+                f"{path}, line {number}: found the fields {', '.join(record)}, expected the field {field!r}; "
                 "name the field that holds the text with json_field"
             )
         yield _text_of(record[field], f"{path}, line {number}, field {field!r}")

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from elmokit.base import parse_json
+from elmokit.base import text_ending
 from elmokit.errors import DataError
-from elmokit.text import read_lines
+from elmokit.text import JSON_LINES, read_json_lines, read_lines
 
 Value: TypeAlias = str | int | float | bool
 
-_JSON_LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".tsv")
-_COMPRESSED = (".gz", ".xz", ".zst")
 _IDS = ("id", "_id")
 _LONGEST_FIELD = 1 << 24  # characters of a field of a table
 
@@ -79,11 +77,11 @@ def read_documents(sources: Iterable[str | Path], *, text_field: str = "text") -
         if source.is_dir():
             yield from _folder(source)
             continue
-        endings = [ending for ending in source.suffixes if ending not in _COMPRESSED][-1:]
-        if endings and endings[0] in _JSON_LINES:
-            records: Iterator[tuple[int, dict[str, Any]]] = _json_records(source)
-        elif endings and endings[0] in _TABLES:
-            records = _table_records(source, "\t" if endings[0] == ".tsv" else ",")
+        ending = text_ending(source)
+        if ending in JSON_LINES:
+            records = read_json_lines(source)
+        elif ending in _TABLES:
+            records = _table_records(source, "\t" if ending == ".tsv" else ",")
         else:
             for number, line in enumerate(read_lines(source), start=1):
                 if line.strip():
@@ -99,19 +97,6 @@ def _folder(folder: Path) -> Iterator[Document]:
         if path.is_file() and not hidden:
             text = "\n".join(read_lines(path))
             yield Document(id=path.relative_to(folder).as_posix(), text=text)
-
-
-def _json_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"{path}, line {number}: {line[:40]!r} is not JSON ({error})") from error
-        if not isinstance(record, dict):
-            raise DataError(f"{path}, line {number}: found {line[:40]!r}, expected an object")
-        yield number, record
 
 
 def _table_records(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:

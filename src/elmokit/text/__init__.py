@@ -13,6 +13,7 @@ from elmokit.text.character_ids import (
     is_truncated,
     used_characters,
 )
+from elmokit.text.json_lines import JSON_LINES, read_json_lines
 from elmokit.text.lexicon import Lexicon
 from elmokit.text.lines import is_file, read_lines
 from elmokit.text.scripts import count_scripts, foreign_script, known_scripts
@@ -37,11 +38,12 @@ from elmokit.text.tokenizers import (
 )
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
-from elmokit.text.word_search import Run, find_word, group_tokens, may_contain
+from elmokit.text.word_search import Run, find_word, group_tokens, may_contain, one_spelling
 
 __all__ = [
     "BEGIN_SENTENCE_TOKEN",
     "END_SENTENCE_TOKEN",
+    "JSON_LINES",
     "PAD",
     "PREDICTION_SHIFT",
     "SPECIAL_TOKENS",
@@ -73,8 +75,10 @@ __all__ = [
     "make_tokenizer",
     "make_word_tokenizer",
     "may_contain",
+    "one_spelling",
     "read_columns",
     "read_documents",
+    "read_json_lines",
     "read_lines",
     "read_texts",
     "refuse_bare_string",

@@ -9,16 +9,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from elmokit.base import parse_json, shown
+from elmokit.base import shown, text_ending
 from elmokit.errors import DataError
+from elmokit.text.json_lines import JSON_LINES, read_json_lines
 from elmokit.text.lines import read_lines
 
 logger = logging.getLogger(__name__)
 
 Row: TypeAlias = tuple[str, list[str]]  # a place, "FILE, line N", and the cells
 
-_COMPRESSED = (".gz", ".xz", ".zst")
-_JSON_LINES = (".jsonl", ".ndjson")
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SAMPLE = 100  # lines that tell the delimiter
 _QUOTED = re.compile(r'"(?:[^"]|"")*""(?:[^"]|"")*"')
@@ -49,7 +48,7 @@ class TextColumn:
 
 def is_table(path: str | Path) -> bool:
     """Return whether the name of a file says that it is a table."""
-    return _ending(path) in (".csv", ".tsv", *_JSON_LINES)
+    return text_ending(path) in (".csv", ".tsv", *JSON_LINES)
 
 
 def read_columns(path: str | Path, **names: str) -> Iterator[tuple[str, ...]]:
@@ -64,9 +63,9 @@ def read_columns(path: str | Path, **names: str) -> Iterator[tuple[str, ...]]:
     """
     if not is_table(path):
         raise DataError(f"{path} is no table; pass a .csv, .tsv or .jsonl file")
-    if _ending(path) in _JSON_LINES:
+    if text_ending(path) in JSON_LINES:
         return _json_cells(Path(path), names)
-    return _cells(csv_rows(path) if _ending(path) == ".csv" else tsv_rows(path), names)
+    return _cells(csv_rows(path) if text_ending(path) == ".csv" else tsv_rows(path), names)
 
 
 def tsv_rows(path: str | Path, *, whole: bool = False) -> Iterator[Row]:
@@ -111,11 +110,6 @@ def shown_cells(cells: Sequence[str]) -> str:
         "'id', 'a sentence that is far too …'"
     """
     return ", ".join(shown(cell, 30) for cell in cells)
-
-
-def _ending(path: str | Path) -> str:
-    endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() not in _COMPRESSED]
-    return endings[-1] if endings else ""
 
 
 def _unquoted(cell: str) -> str:
@@ -168,16 +162,11 @@ def _cells(rows: Iterator[Row], names: dict[str, str]) -> Iterator[tuple[str, ..
 
 
 def _json_cells(path: Path, names: dict[str, str]) -> Iterator[tuple[str, ...]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"{where}: is no JSON ({error}); expected one object per line") from error
+    for number, record in read_json_lines(path):
         for use, name in names.items():
-            if not isinstance(record, dict) or not isinstance(record.get(name), str):
-                found = shown_cells(list(record)) if isinstance(record, dict) else f"{shown(line, 40)}"
-                raise DataError(f"{where}: expected a string under {use}_column={name!r}, found {found}")
+            if not isinstance(record.get(name), str):
+                raise DataError(
+                    f"{path}, line {number}: expected a string under {use}_column={name!r}, found "
+                    f"{shown_cells(list(record))}"
+                )
         yield tuple(record[name] for name in names.values())

@@ -6,14 +6,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from elmokit.base import parse_json, shown
+from elmokit.base import packed_or_plain, shown, text_ending
 from elmokit.errors import ConfigError, DataError
-from elmokit.text import TokenizerSpec, make_tokenizer, make_word_tokenizer, read_lines
+from elmokit.text import TokenizerSpec, make_tokenizer, make_word_tokenizer, read_json_lines, read_lines
 
 ExampleT = TypeVar("ExampleT")
 Tokenize = Callable[[str], Sequence[Any]]  # a string to its tokens: strings, or `Token`s with their places
-
-_PACKED = (".xz", ".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,7 @@ class Formats(Generic[ExampleT]):
 
     def format_of(self, path: Path) -> str:
         """Return the format that the name of a file, or the files in a folder, stand for."""
-        endings = [ending.lower() for ending in reversed(path.suffixes)]
-        ending = next((ending for ending in endings if ending not in _PACKED), "")
+        ending = text_ending(path)
         found = self.format_of_folder(path) if path.is_dir() else self.endings.get(ending)
         if found is None:
             raise ConfigError(
@@ -118,16 +115,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place and object of each line."""
-    for where, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        try:
-            data = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"{where}: is no JSON ({error}); expected one object per line") from error
-        if not isinstance(data, dict):
-            raise DataError(f"{where}: expected one object per line, found {shown(line)}")
-        yield where, data
+    for number, data in read_json_lines(path, whole=True):
+        yield f"{path}, line {number}", data
 
 
 def json_lines(
@@ -154,10 +143,10 @@ def parallel_lines(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, tu
     known = f"{', '.join(names[:-1])} and {names[-1]}"
     paths = []
     for name in names:
-        found = [folder / f"{name}{end}" for end in ("", *_PACKED) if (folder / f"{name}{end}").exists()]
-        if not found:
+        path = packed_or_plain(folder / name)
+        if path is None:
             raise DataError(f"{folder}: has no {name}, expected {known}")
-        paths.append(found[0])
+        paths.append(path)
     for number, lines in enumerate(zip_longest(*(read_lines(path, whole=True) for path in paths)), start=1):
         where = f"{paths[0]}, line {number}"
         if None in lines:
