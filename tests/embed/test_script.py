@@ -43,5 +43,5 @@ def test_a_model_without_vocabulary_does_not_know(caplog):
 
 def test_the_doctor_says_so():
     (finding,) = diagnose_text(["我喜欢银行。"] * 3, known=frozenset(["Latin"]))
-    assert finding.message.startswith("another script: most letters are Chinese, but the model was trained")
+    assert finding.message.startswith("another script: most words are Chinese, but the model was trained")
     assert diagnose_text(["我喜欢银行。"], known=frozenset(["Latin", "Chinese"]))[0].level == "ok"

@@ -30,6 +30,19 @@ def test_every_use_with_its_place_and_vectors(embedder):
     assert find_uses(embedder, LINES, "the river").uses[1].text == LINES[3]
 
 
+def test_groups_are_of_meanings_not_of_spellings(embedder):
+    """Each use is read as the word that was asked for; what is shown is as it was written."""
+    lines = ["The Bank of England", "the bank of England", ["a", "BANK", "'s", "rates"]]
+    found = find_uses(embedder, lines, "bank")
+    assert [use.word for use in found.uses] == ["Bank", "bank", "BANK"]
+    assert [use.text for use in found.uses] == [*lines[:2], "a BANK 's rates"]
+    np.testing.assert_allclose(found.layers[0], np.stack([found.layers[0, 0]] * 3), atol=1e-6)
+    given = embedder.embed("The bank of England").layers[:, 1]
+    np.testing.assert_allclose(found.layers[:, 0], given, atol=1e-6)
+    exact = find_uses(embedder, lines, "Bank", match_case=True)
+    np.testing.assert_allclose(exact.layers[:, 0], embedder.embed(lines[0]).layers[:, 1], atol=1e-6)
+
+
 def test_senses_of_a_column(embedder, tmp_path):
     table = tmp_path / "uses.csv"
     table.write_text('id;sentence;meaning\n1;"my bank; yours";money\n2;the bank;river\n3;bank;money\n')

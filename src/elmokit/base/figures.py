@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unicodedata import east_asian_width
 
 from elmokit.base.locks import output_file
 from elmokit.errors import MissingExtra
@@ -65,6 +66,15 @@ def drawing(path: Path, *, width: float, height: float, dpi: int = 150) -> Itera
             "%d characters of %s are in no font here and are drawn as boxes; install one: %s",
             *(len(set(missing)), path.name, _INSTALL),
         )
+
+
+def bold_if_there(text: str) -> str:
+    """Return the weight of a heading: fonts for Chinese often have no bold letters, and a mixture is ugly.
+
+    >>> bold_if_there("bank"), bold_if_there("苹果: 3 uses")
+    ('bold', 'normal')
+    """
+    return "normal" if any(east_asian_width(character) in "WF" for character in text) else "bold"
 
 
 @cache

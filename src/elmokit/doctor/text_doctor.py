@@ -98,7 +98,7 @@ def diagnose_text(
         findings.append(
             Finding(
                 "warning",
-                f"another script: most letters are {script}, but the model was trained on "
+                f"another script: most words are {script}, but the model was trained on "
                 f"{' and '.join(sorted(known))} text; use a model of that language",
             )
         )

@@ -48,6 +48,7 @@ class TextReader:
         self._encoder = config.encoder
         self._words = None if self._encoder.vocabulary_size is None else vocabulary
         self._recorded = recorded
+        self._given_tokens = False
         self._warned: set[str] = set()
 
     def __call__(self, text: Text) -> list[Token]:
@@ -58,6 +59,7 @@ class TextReader:
         """
         if not isinstance(text, str):
             refuse_unless(text, Sequence, "a string or a list of tokens")
+            self._given_tokens = True
             self._check_script(" ".join(map(str, text)))
             return tokens_from_list(text)
         self._check_script(text)
@@ -75,7 +77,7 @@ class TextReader:
         self._to_check -= 1
         if script := foreign_script(count_scripts(text), self._known):
             self._warn_once(
-                "most letters of %s are %s, but the model was trained on %s text: its vectors mean little "
+                "most words of %s are %s, but the model was trained on %s text: its vectors mean little "
                 "there. Use a model of that language%s. (Said once.)",
                 shown(text, 32),
                 script,
@@ -90,11 +92,11 @@ class TextReader:
         unknown = [i for i, token in enumerate(tokens) if token not in self._words]
         if unknown:
             self._warn_once(
-                "token %s is not among the %d that the model knows: all unknown ones have one vector. If "
-                "you tokenised the text yourself, pass it as a string: the model's own tokenizer fits its "
-                "words. (Said once.)",
+                "token %s is not among the %d that the model knows: all unknown ones have one vector%s. "
+                "(Said once.)",
                 shown(tokens[unknown[0]]),
                 len(self._words),
+                "; pass a string for the model's own tokenizer, which fits its words" * self._given_tokens,
             )
         return unknown
 

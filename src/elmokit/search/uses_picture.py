@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.base import COLOURS, drawing
+from elmokit.base import COLOURS, bold_if_there, drawing
 from elmokit.search.clusters import Floats
 from elmokit.search.word_uses import WordUse, WordUses
 
@@ -20,15 +20,16 @@ _CONTEXT = 58  # columns of text in an example: three examples fit beside each o
 def draw_uses(found: WordUses, path: Path) -> None:
     """Draw the uses at each layer, coloured by sense, and the most typical sentences of each sense."""
     shown = found.senses[: len(COLOURS)]
-    examples = [_examples(found, sense) for sense in shown]
     columns = min(_COLUMNS, len(shown))
+    examples = [_examples(found, sense, _CONTEXT * _COLUMNS // columns) for sense in shown]
     rows = [examples[start : start + columns] for start in range(0, len(shown), columns)]
     heights = [0.42 + 0.27 * max(map(len, row)) for row in rows]  # inches
     panels = 4.6
     with drawing(path, width=_WIDTH, height=panels + sum(heights) + 0.25) as figure:
         top, below = figure.subfigures(2, 1, height_ratios=[panels, sum(heights) + 0.25])
         more = f" ({found.left_out:,} more in the text are not shown)" if found.left_out else ""
-        top.suptitle(f"{found.word}: {_count(len(found))}{more}", size=17, weight="bold")
+        title = f"{found.word}: {_count(len(found))}{more}"
+        top.suptitle(title, size=17, weight=bold_if_there(title))
         grid = top.subplots(1, len(found.layers), squeeze=False)[0]
         for layer, axes in enumerate(grid):
             _draw_layer(found, layer, shown, axes)
@@ -38,7 +39,8 @@ def draw_uses(found: WordUses, path: Path) -> None:
             if number < len(shown):
                 axes.set(xlim=(0, 1), ylim=(-heights[number // columns], 0))
                 title = f"{shown[number]}: {_count(sum(use.sense == shown[number] for use in found.uses))}"
-                axes.text(0.02, -0.22, title, color=COLOURS[number], size=12.5, weight="bold", va="center")
+                bold = bold_if_there(title)
+                axes.text(0.02, -0.22, title, color=COLOURS[number], size=12.5, weight=bold, va="center")
                 for line, text in enumerate(examples[number]):
                     axes.text(0.02, -0.55 - 0.27 * line, text, size=9.5, va="center")
 
@@ -47,7 +49,8 @@ def _draw_layer(found: WordUses, layer: int, senses: list[str], axes: Any) -> No
     places = plane(found.layers[layer])  # (n, 2)
     of_use = np.array([use.sense for use in found.uses])
     size = 70 if len(found) <= 60 else 30 if len(found) <= 300 else 12
-    for sense, colour in zip(senses, COLOURS, strict=False):
+    equal = not places.any()
+    for sense, colour in zip(senses, ["0.5"] * len(senses) if equal else COLOURS, strict=False):
         x, y = places[of_use == sense].T
         axes.scatter(x, y, s=size, color=colour, ec="white", lw=0.8, alpha=0.85)
     others = ~np.isin(of_use, senses)
@@ -61,8 +64,14 @@ def _draw_layer(found: WordUses, layer: int, senses: list[str], axes: Any) -> No
         caption = "" if np.isnan(within) else f"mean cosine of two uses {within:.2f}"
     axes.set_xlabel(caption, color="0.4")
     axes.set(xticks=[], yticks=[])
-    reach = 1.15 * max(float(np.abs(places).max()), 1e-6)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    lowest, highest = places.min(axis=0), places.max(axis=0)
+    reach = 0.575 * max(float((highest - lowest).max()), 1e-6)
+    x, y = ((lowest + highest) / 2).tolist()
+    axes.set(xlim=(x - reach, x + reach), ylim=(y - reach, y + reach), aspect="equal")
+    if equal and len(found) > 1:
+        axes.text(
+            x, y - 0.15 * reach, "one vector for all uses", color="0.4", size=9.5, ha="center", va="top"
+        )
     for spine in axes.spines.values():
         spine.set(visible=True, color="0.85")
 
@@ -77,11 +86,11 @@ def plane(vectors: Floats) -> Floats:
     return np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
 
 
-def _examples(found: WordUses, sense: str) -> list[str]:
+def _examples(found: WordUses, sense: str, columns: int) -> list[str]:
     """Return the sentences of a sense that are most like the others of it."""
     members = [number for number, use in enumerate(found.uses) if use.sense == sense]
     typical = found.cosines(-1)[np.ix_(members, members)].mean(axis=1)
-    texts = [context(found.uses[members[place]]) for place in np.argsort(-typical, kind="stable")]
+    texts = [context(found.uses[members[place]], columns) for place in np.argsort(-typical, kind="stable")]
     return list(dict.fromkeys(texts))[:_EXAMPLES]
 
 

@@ -11,7 +11,17 @@ import numpy as np
 from elmokit.base import check_whole_number
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.clusters import Floats, cluster
-from elmokit.text import Input, TextColumn, TextSource, may_contain, read_columns, read_texts, split_language
+from elmokit.text import (
+    Input,
+    TextColumn,
+    TextSource,
+    may_contain,
+    one_spelling,
+    read_columns,
+    read_texts,
+    split_language,
+    tokens_from_list,
+)
 
 if TYPE_CHECKING:
     from elmokit.embed import Embedder
@@ -45,7 +55,8 @@ class WordUses:
     Attributes:
         word: The word that was asked for.
         uses: Each use, in the order of the text.
-        layers: (L+1, n, 2P) the vectors of the n uses.
+        layers: (L+1, n, 2P) the vectors of the n uses. Unless upper and lower case had to match, those
+            of `word` in each place, however it is spelt there: groups are of meanings, not of spellings.
         left_out: How many more there are in the text.
     """
 
@@ -109,7 +120,8 @@ def find_uses(
         source: A text file, one sentence per line; "-" for standard input; a column of a table; or a list of
             lines.
         word: The word. It may consist of several tokens, whose mean is then its vector.
-        match_case: Whether the word has to match in upper and lower case, too.
+        match_case: Whether the word has to match in upper and lower case, too. If not, each use is read as if
+            it were spelt like `word`.
         num_senses: How many groups to make of the top layer's vectors; by default as many as show.
         sense_column: Take the senses from this column instead. `source` is then a column of the same table: a
             `TextColumn`, or the path of a table that has a column `text`.
@@ -158,29 +170,38 @@ def find_uses(
 def _collect(
     embedder: "Embedder", texts: Iterable[tuple[Input, str]], word: str, *, match_case: bool, most: int
 ) -> WordUses:
-    taken: list[tuple[int, str]] = []  # line and sense of the sentences that the embedder has taken
+    taken: list[tuple[int, str, str]] = []  # line, sense and text of what the embedder has taken
 
     def with_word() -> Iterator[Input]:
-        for line, (text, sense) in enumerate(texts, start=1):
-            if may_contain(text if isinstance(text, str) else " ".join(text), word):
-                taken.append((line, sense))
-                yield text
+        for line, (given, sense) in enumerate(texts, start=1):
+            text = given if isinstance(given, str) else " ".join(given)
+            if may_contain(text, word):
+                taken.append((line, sense, text))
+                yield given if match_case else _respelt(given, word)
 
     uses: list[WordUse] = []
     vectors: list[Floats] = []
     left_out = 0
     for number, sentence in enumerate(embedder.stream(with_word())):
-        line, sense = taken[number]
+        line, sense, text = taken[number]
         merged = sentence.merged(sentence.find(word, match_case=match_case))
         for at, (start, end) in enumerate(merged.offsets):
             if len(uses) == most:
                 left_out += 1
                 continue
-            spelt = merged.text[start:end]
-            uses.append(WordUse(line=line, sense=sense, word=spelt, start=start, end=end, text=merged.text))
+            spelt = text[start:end]
+            uses.append(WordUse(line=line, sense=sense, word=spelt, start=start, end=end, text=text))
             vectors.append(merged.layers[:, at])
     layers = np.stack(vectors, axis=1) if vectors else np.zeros((embedder.num_layers, 0, embedder.dim))
     return WordUses(word, uses, np.asarray(layers, np.float32), left_out)
+
+
+def _respelt(given: Input, word: str) -> Input:
+    """Return a sentence or its tokens with one spelling of the word."""
+    if isinstance(given, str):
+        return one_spelling(given, word)
+    text = one_spelling(" ".join(given), word)
+    return [text[token.start : token.end] for token in tokens_from_list(given)]
 
 
 def _with_senses(column: TextColumn, sense_column: str) -> Iterator[tuple[Input, str]]:

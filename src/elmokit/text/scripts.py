@@ -11,19 +11,26 @@ _NAMES = (
     *("Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Bengali", "Tamil", "Telugu", "Thai"),
     *("Georgian", "Armenian", "Hangul"),
 )
-_LETTERS = regex.compile(
-    "|".join([*(rf"(?P<{name}>\p{{{name}}})" for name in _NAMES), f"(?P<Chinese>[{CJK}])"]), regex.VERSION1
+# Scripts are compared by their words, of which those without blanks between them have one in two characters.
+_WORDS = regex.compile(
+    "|".join(
+        [
+            *(rf"(?P<{name}>\p{{{name}}}{'{1,4}' if name == 'Thai' else '+'})" for name in _NAMES),
+            f"(?P<Chinese>[{CJK}]{{1,2}})",
+        ]
+    ),
+    regex.VERSION1,
 )
 _SAMPLE = 2000  # words of a vocabulary, which has the commonest first
 
 
 def count_scripts(text: str) -> Counter[str]:
-    """Return how many letters of each script a text has; kana count as Chinese.
+    """Return how many words of each script a text has, more or less; kana count as Chinese.
 
-    >>> count_scripts("bank 银行")
-    Counter({'Latin': 4, 'Chinese': 2})
+    >>> count_scripts("river bank 银行")
+    Counter({'Latin': 2, 'Chinese': 1})
     """
-    return Counter(str(match.lastgroup) for match in _LETTERS.finditer(text))
+    return Counter(str(match.lastgroup) for match in _WORDS.finditer(text))
 
 
 def known_scripts(words: Iterable[str]) -> frozenset[str]:
@@ -40,7 +47,7 @@ def known_scripts(words: Iterable[str]) -> frozenset[str]:
 
 
 def foreign_script(counts: Counter[str], known: frozenset[str]) -> str | None:
-    """Return the script that most letters of a text are in, if it is none of the known ones.
+    """Return the script that most words of a text are in, if it is none of the known ones.
 
     >>> foreign_script(count_scripts("我在 bank 工作吗？"), frozenset(["Latin"]))
     'Chinese'

@@ -67,6 +67,18 @@ def may_contain(text: str, word: str) -> bool:
     return _BLANKS.sub("", word).casefold() in _BLANKS.sub("", text).casefold()
 
 
+def one_spelling(text: str, word: str) -> str:
+    """Return the text with all uses of a word spelt as given, in upper and lower case; its length stays.
+
+    >>> one_spelling("The Bank of England owns no BANKS.", "bank")
+    'The bank of England owns no BANKS.'
+    """
+    parts = word.split()
+    spelt, pattern = " ".join(parts), r"\s".join(map(regex.escape, parts))
+    uses = regex.compile(rf"(?<!\w){pattern}(?!\w)", regex.IGNORECASE)
+    return uses.sub(lambda use: spelt if len(use[0]) == len(spelt) else use[0], text) if parts else text
+
+
 def group_tokens(tokens: Sequence[Run], words: Sequence[Token]) -> list[Run]:
     """Return which tokens each word consists of, both given by their place in the text.
 
