@@ -18,6 +18,7 @@ from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import LanguageModel
 from elmokit.pretraining.bilm import bilm_job, text_to_model
 from elmokit.pretraining.bilm.bilm_job import BiLMJob
+from elmokit.pretraining.core import prepared_text
 from elmokit.training import read_metrics
 from tests.small_runs import sentences
 
@@ -194,7 +195,7 @@ def test_an_interrupted_preparation_is_resumed_too(text, monkeypatch):
         raise KeyboardInterrupt("interrupted")
 
     with monkeypatch.context() as patched:
-        patched.setattr(text_to_model, "prepare_corpus", interrupted)
+        patched.setattr(prepared_text, "prepare_corpus", interrupted)
         assert invoke(*command(text, "--train-tokens", "200")).exit_code == 130
     assert not (text / "model" / "training" / "corpus").exists()
     result = invoke("pretrain", "--resume", str(text / "model"))

@@ -6,15 +6,11 @@ network          one step: LSTM with a hand-written backward pass, softmax, toke
 bilm_optimizer   AdamW or Adagrad, by rows for the softmax
 bilm_job         these as a job for the training loop
 teacher          a model whose layers are imitated
-run_record       what a run was started with, so that it can be resumed
 text_to_model    from text to the model's folder
 """
 
 from elmokit.pretraining.bilm.model_card import PerplexityChange
 from elmokit.pretraining.bilm.recipe import ADAPT, Recipe, read_recipe
-from elmokit.pretraining.bilm.run_record import RunRecord, pretraining_summary
 from elmokit.pretraining.bilm.text_to_model import pretrain
 
-__all__ = [
-    "ADAPT", "PerplexityChange", "Recipe", "RunRecord", "pretrain", "pretraining_summary", "read_recipe",
-]  # fmt: skip
+__all__ = ["ADAPT", "PerplexityChange", "Recipe", "pretrain", "read_recipe"]

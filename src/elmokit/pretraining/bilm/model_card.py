@@ -9,7 +9,7 @@ from elmokit.base import COLOURS, drawing
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import Perplexity
 from elmokit.model import BiLM
-from elmokit.pretraining.bilm.run_record import RunRecord
+from elmokit.pretraining.core import RunRecord
 from elmokit.training import Position, read_metrics
 
 

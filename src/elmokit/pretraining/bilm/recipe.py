@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from elmokit.base import (
     bounded,
@@ -12,7 +12,6 @@ from elmokit.base import (
     check_option,
     parse_toml,
     refuse_unknown_keys,
-    setting_changes,
     settings_from_dict,
     shown,
 )
@@ -83,6 +82,8 @@ class Recipe:
         seed: Of all random numbers.
     """
 
+    NAMES: ClassVar[tuple[str, ...]] = ("default", "characters", "paper", "adapt")
+
     model: BiLMConfig = SIZES["small"]
     words: bool = False
     batch: int = bounded(128, least=1)
@@ -126,6 +127,21 @@ class Recipe:
                 "an adaptive softmax needs cutoffs, the ranks at which its clusters begin; found none"
             )
         object.__setattr__(self, "cutoffs", tuple(found))
+
+    @classmethod
+    def named(cls, name: str) -> "Recipe":
+        """Return a recipe by its name, or that of a TOML file; see `read_recipe`."""
+        return read_recipe(name)
+
+    def resized(self, size: str) -> "Recipe":
+        """Return the recipe with the shape of that name."""
+        return replace(self, model=size_named(size))
+
+    @property
+    def shape_name(self) -> str:
+        """The name of its shape, or its numbers in a few characters."""
+        names = [name for name, size in SIZES.items() if size == self.model]
+        return names[0] if names else f"{self.model.cell_dim}/{self.model.projection_dim}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -220,21 +236,6 @@ def size_named(name: str) -> BiLMConfig:
     """
     check_option("size", name, SIZES)
     return SIZES[name]
-
-
-def recipe_changes(old: Recipe, new: Recipe) -> list[str]:
-    """List in words how a recipe differs from another: "size is small, was tiny"."""
-    before, now = old.to_dict(), new.to_dict()
-    shapes = [_shape_name(recipe.model) for recipe in (old, new)]
-    if shapes[0] != shapes[1]:  # rather than every number of it
-        del before["model"], now["model"]
-        return [f"size is {shapes[1]}, was {shapes[0]}", *setting_changes(before, now)]
-    return setting_changes(before, now)
-
-
-def _shape_name(model: BiLMConfig) -> str:
-    names = [name for name, size in SIZES.items() if size == model]
-    return names[0] if names else f"{model.cell_dim}/{model.projection_dim}"
 
 
 def _changed(model: BiLMConfig, changes: object) -> BiLMConfig:

@@ -4,30 +4,19 @@ OUT/config.json, model.safetensors, vocab.txt, softmax.safetensors, README.md, c
 OUT/training/corpus, checkpoints, metrics.jsonl                                             the run
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from elmokit.base import (
-    StartStep,
-    locked,
     move_files,
-    no_empty_folder,
-    progress_display,
     remove_folder,
-    write_errors,
 )
-from elmokit.corpus import PreparedCorpus, PrepareSettings, is_prepared, prepare_corpus
-from elmokit.errors import ConfigError, DataError, MissingExtra
+from elmokit.corpus import PreparedCorpus, PrepareSettings
+from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import ModelBundle, SoftmaxFile, load_model, save_model
 from elmokit.kernels import (
-    find_device,
-    flushed_denormals,
-    keep_freed_memory,
     training_engine_name,
     training_precision,
     whole_pieces,
@@ -38,20 +27,25 @@ from elmokit.pretraining.bilm.bilm_job import EVALUATED_TOKENS, BiLMJob, heldout
 from elmokit.pretraining.bilm.model_card import PerplexityChange, draw_curve, model_card
 from elmokit.pretraining.bilm.old_checkpoint import convert_old_checkpoints
 from elmokit.pretraining.bilm.recipe import Recipe
-from elmokit.pretraining.bilm.run_record import SOFTMAX_SHARE, RecipeChoice, RunRecord, settle_record
 from elmokit.pretraining.bilm.softmax_training import SoftmaxTable
 from elmokit.pretraining.bilm.start import bound_vocabulary, start_training
+from elmokit.pretraining.core import (
+    SOFTMAX_SHARE,
+    RecipeChoice,
+    RunRecord,
+    Session,
+    open_corpus,
+    run_session,
+    settle_record,
+)
 from elmokit.text import Vocabulary, read_texts
 from elmokit.training import (
     Checkpoints,
     Loop,
     Plan,
     Position,
-    Processes,
     Schedule,
     read_metrics,
-    status_bar,
-    stop_at_interrupt,
 )
 
 _EXPLODED = 2.0  # above the usual loss: more than seven times the perplexity
@@ -125,27 +119,26 @@ def pretrain(
     budget = {"minutes": minutes, "tokens": tokens, "epochs": epochs}
     given = {"start": start, "grow": grow, "old_text": old_text, "teacher": teacher}
     given |= {"hdf5": hdf5, "command": command}
-    folder = Path(out)
-    with ExitStack() as stack:
-        stack.enter_context(flushed_denormals())
-        stack.enter_context(keep_freed_memory())
-        processes = stack.enter_context(Processes.joined(find_device(device)))
-        display = stack.enter_context(progress_display(shown=progress and processes.leads))
-        stack.enter_context(write_errors(folder, "continue with resume=True"))
-        if processes.leads:
-            stack.enter_context(no_empty_folder(folder))
-            stack.enter_context(locked(folder, parents=True))
-            _check_paths(folder, resume=resume, old_text=old_text)
-        chosen = RecipeChoice(recipe, size, changes or {})
+    with run_session(out, device, resume=resume, progress=progress, old_text=old_text) as session:
+        chosen = RecipeChoice(Recipe, recipe, size, changes or {})
         record, bundle = settle_record(
-            *(folder / "training", chosen, texts, preparation), resume=resume, budget=budget, given=given
+            *(session.folder, chosen, texts, preparation), resume=resume, budget=budget, given=given
         )
         if recipe is None and record.recipe.words and not resume:
-            display.say("text by character: the recipe 'characters' gives each character a vector of its own")
-        corpus = _open_corpus(record, folder / "training", bundle, workers, processes, again=bool(texts))
-        stopped = stack.enter_context(stop_at_interrupt(display.say))
-        run = _Run.start(record, corpus, bundle, folder, find_device(device), processes, display, stopped)
-        return run.complete(bundle)
+            session.display.say(
+                "text by character: the recipe 'characters' gives each character a vector of its own"
+            )
+        vocabulary = None if bundle is None or record.grow else bound_vocabulary(bundle)
+        corpus = open_corpus(
+            *(record, session.folder, session.processes),
+            workers=workers,
+            again=bool(texts),
+            vocabulary=vocabulary,
+        )
+        _check_start(bundle, vocabulary, corpus)
+        if session.processes.leads:
+            record.save(session.folder)
+        return _Run.start(record, corpus, bundle, session).complete(bundle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,49 +150,35 @@ class _Run:
     corpus: PreparedCorpus
     record: RunRecord
     teacher: ModelBundle | None
-    out: Path
-    processes: Processes
-    display: StartStep
-    stopped: Callable[[], bool]
+    session: Session
 
     @classmethod
     def start(
-        cls,
-        record: RunRecord,
-        corpus: PreparedCorpus,
-        bundle: ModelBundle | None,
-        out: Path,
-        device: torch.device,
-        processes: Processes,
-        display: StartStep,
-        stopped: Callable[[], bool],
+        cls, record: RunRecord, corpus: PreparedCorpus, bundle: ModelBundle | None, session: Session
     ) -> "_Run":
         """Make the model, or take that of the bundle."""
         model, table, recipe = start_training(record.recipe, corpus, bundle, grow=record.grow)
         return cls(
-            model=model.to(device),
-            table=table.to(device),
+            model=model.to(session.device),
+            table=table.to(session.device),
             corpus=corpus,
             record=replace(record, recipe=recipe),
             teacher=None if record.teacher is None else load_model(record.teacher),
-            out=out,
-            processes=processes,
-            display=display,
-            stopped=stopped,
+            session=session,
         )
 
     @property
     def folder(self) -> Path:
-        return self.out / "training"
+        return self.session.folder
 
     def complete(self, start: ModelBundle | None) -> list[PerplexityChange]:
         """Train to the end, evaluate and write the model."""
         fitted = start is not None and start.softmax is None
         if fitted:
             self._fit_softmax()
-        before = self._evaluate() if start is not None and self.processes.leads else {}
+        before = self._evaluate() if start is not None and self.session.processes.leads else {}
         loop = self._train(self.folder, done=SOFTMAX_SHARE if fitted else 0.0, until=1.0)
-        if not self.processes.leads:
+        if not self.session.processes.leads:
             return []
         after = self._evaluate()
         changes = [PerplexityChange(text, before.get(text), found) for text, found in after.items()]
@@ -209,19 +188,15 @@ class _Run:
     def _train(self, folder: Path, *, done: float, until: float, frozen: bool = False) -> Loop:
         """Train for a part of the budget; raise KeyboardInterrupt if stopped before its end."""
         loop = self._loop(folder, until - done, frozen=frozen)
+
+        def write_unfinished() -> None:
+            progress = done + (until - done) * loop.progress
+            self._write_model(loop.position, progress, self._last_measured())
+
         # The job works on two threads of its own; between their work there are only short operations, for
         # which torch's threads would spin.
         with whole_pieces():
-            finished = loop.run(status_bar(self.display, "training"), self.stopped)
-        if not finished:
-            if self.processes.leads:
-                progress = done + (until - done) * loop.progress
-                self._write_model(loop.position, progress, self._last_measured())
-            self.processes.wait()  # torchrun would end the leading process, when the others have ended
-            raise KeyboardInterrupt(
-                f"interrupted; {self.out} holds the model as it is now, and "
-                f"elmokit.pretrain(out={str(self.out)!r}, resume=True) continues"
-            )
+            self.session.train(loop, write_unfinished)
         return loop
 
     def _fit_softmax(self) -> None:
@@ -230,7 +205,9 @@ class _Run:
         if Checkpoints(self.folder).exist:
             self._loop(folder, SOFTMAX_SHARE, frozen=True).state.restore()
         else:
-            self.display.say("the model has no softmax: one is fitted first, with the rest left as it is")
+            self.session.display.say(
+                "the model has no softmax: one is fitted first, with the rest left as it is"
+            )
             self._train(folder, done=0.0, until=SOFTMAX_SHARE, frozen=True)
 
     def _loop(self, folder: Path, share: float, *, frozen: bool) -> Loop:
@@ -239,7 +216,7 @@ class _Run:
         precision = training_precision(self.table.weight.device.type)
         job = BiLMJob(
             *(self.model, self.table, self.corpus, recipe),
-            processes=self.processes,
+            processes=self.session.processes,
             precision=precision,
             frozen=frozen,
             teacher=None if frozen else self.teacher,
@@ -252,9 +229,9 @@ class _Run:
         return Loop(
             *(job, folder, plan),
             settings=settings,
-            processes=self.processes,
+            processes=self.session.processes,
             engine=training_engine_name(precision, self.table.weight),
-            say=self.display.say,
+            say=self.session.display.say,
         )
 
     def _language_model(self) -> LanguageModel:
@@ -299,9 +276,9 @@ class _Run:
             tokenizer=corpus.tokenizer,
             vocabulary=corpus.vocabulary,
             softmax=SoftmaxFile(len(corpus.vocabulary), lambda: softmax),
-            source=str(self.out),
+            source=str(self.session.out),
             card=model_card(
-                *(self.out.name, self.model, corpus, self.record),
+                *(self.session.out.name, self.model, corpus, self.record),
                 position=at,
                 progress=progress,
                 changes=changes,
@@ -312,73 +289,17 @@ class _Run:
         draft = self.folder / "model"
         remove_folder(draft)
         save_model(bundle, draft)
-        move_files(draft, self.out, last="config.json")
+        move_files(draft, self.session.out, last="config.json")
         if self.record.hdf5:
-            remove_folder(self.out / "hdf5")
-            save_model(bundle, self.out / "hdf5", format="hdf5")
+            remove_folder(self.session.out / "hdf5")
+            save_model(bundle, self.session.out / "hdf5", format="hdf5")
         measured = heldout_name(corpus)
         found = [change.after for change in changes if progress >= 1 and change.text == measured]
         end = (at.tokens, found[0]) if found else None
         try:
-            draw_curve(self.folder, self.out / "curve.png", measured, end)
+            draw_curve(self.folder, self.session.out / "curve.png", measured, end)
         except MissingExtra as missing:
-            self.display.say(str(missing))
-
-
-def _check_paths(out: Path, *, resume: bool, old_text: str | Path | None) -> None:
-    """Raise now what would otherwise be raised after hours."""
-    training, is_model = out / "training", (out / "config.json").exists()
-    trained = any(Checkpoints(folder).exist for folder in (training, training / "softmax"))
-    begun = trained or (training.is_dir() and not is_model)  # it may have stopped before the first checkpoint
-    if (trained or is_model) and not resume:
-        raise DataError(
-            f"{out} holds a model or a run already; continue it with resume=True, or choose another folder"
-        )
-    if resume and not begun:
-        if is_model:
-            raise DataError(
-                f"{out} holds a model, but no longer the run that made it; to train it further, pass it as "
-                f"start='{out}' with another folder for the result"
-            )
-        raise DataError(f"{out} holds no run to resume; check the path, or start one without resume=True")
-    if old_text is not None and not Path(old_text).is_file():
-        raise DataError(f"{old_text} is not a file; expected text of the model's old domain")
-
-
-def _open_corpus(
-    record: RunRecord,
-    training: Path,
-    start: ModelBundle | None,
-    workers: int | None,
-    processes: Processes,
-    *,
-    again: bool,
-) -> PreparedCorpus:
-    """Return the prepared corpus; the leading process prepares it where that is not done yet.
-
-    If the text was named `again` in a resumed run, it must be the same.
-    """
-    given = None if start is None or record.grow else bound_vocabulary(start)
-    settings, prepared = record.preparation, training / "corpus"
-    if settings is None:
-        corpus = PreparedCorpus(record.sources[0])
-    else:
-        if processes.leads and (again or not is_prepared(prepared)):
-            if given is not None:
-                training.mkdir(parents=True, exist_ok=True)
-                given.save(training / "vocab.txt")
-                settings = replace(settings, vocabulary=training / "vocab.txt")
-            try:
-                prepare_corpus(record.sources, prepared, settings, workers=workers)
-            except KeyboardInterrupt:
-                record.save(training)
-                raise
-        processes.wait()
-        corpus = PreparedCorpus(prepared)
-    _check_start(start, given, corpus)
-    if processes.leads:
-        record.save(training)
-    return corpus
+            self.session.display.say(str(missing))
 
 
 def _check_start(start: ModelBundle | None, given: Vocabulary | None, corpus: PreparedCorpus) -> None:

@@ -12,7 +12,7 @@ from elmokit.base import parse_json, settings_from_dict, write_json
 from elmokit.corpus import PreparedCorpus, PrepareSettings, is_prepared
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import ModelBundle, load_model
-from elmokit.pretraining.bilm.recipe import Recipe, read_recipe, recipe_changes, size_named
+from elmokit.pretraining.core.recipe_choice import RecipeChoice, differing_settings
 from elmokit.training import Budget, RunSummary, summarise_run
 
 SOFTMAX_SHARE = 0.15  # of the budget goes into fitting a softmax to a model that came without one
@@ -26,8 +26,9 @@ class RunRecord:
     Attributes:
         sources: Absolute paths or globs of the text, or one prepared corpus.
         preparation: How raw text is prepared; None for a prepared corpus.
-        recipe: How the model is trained.
+        recipe: How the model is trained; plain data in a record that was loaded without the recipe's class.
         budget: How long.
+        architecture: Of the model.
         start: The model to train further.
         grow: Whether it takes the shape of the recipe and the vocabulary of the text.
         old_text: Text of its old domain.
@@ -40,8 +41,9 @@ class RunRecord:
 
     sources: tuple[str, ...]
     preparation: PrepareSettings | None
-    recipe: Recipe
+    recipe: Any
     budget: Budget
+    architecture: str = "lstm"
     start: str | None = None
     grow: bool = False
     old_text: str | None = None
@@ -57,8 +59,12 @@ class RunRecord:
         write_json(run / _NAME, asdict(self))
 
     @classmethod
-    def load(cls, run: Path) -> "RunRecord | None":
+    def load(cls, run: Path, kind: type[Any] | None = None) -> "RunRecord | None":
         """Return the record of a run; None if it has none, as those of earlier versions.
+
+        Args:
+            run: Its folder.
+            kind: The class of its recipe.
 
         Raises:
             DataError: It is damaged.
@@ -71,7 +77,7 @@ class RunRecord:
             preparation = data["preparation"]
             data |= {
                 "sources": tuple(data["sources"]),
-                "recipe": Recipe.from_dict(data["recipe"]),
+                "recipe": data["recipe"] if kind is None else kind.from_dict(data["recipe"]),
                 "budget": settings_from_dict(Budget, data["budget"], "budget"),
                 "preparation": preparation
                 and settings_from_dict(PrepareSettings, preparation, "preparation"),
@@ -83,36 +89,19 @@ class RunRecord:
                 "that it was started with"
             ) from error
 
-    def resumed(self, chosen: "RecipeChoice", **given: Any) -> "RunRecord":  # noqa: ANN401 (its fields)
+    def resumed(self, chosen: RecipeChoice, **given: Any) -> "RunRecord":  # noqa: ANN401 (its fields)
         """Return the record with what is `given` now in place of what was; the recipe must be the same.
 
         Raises:
             ConfigError: The recipe is another one.
         """
-        found = recipe_changes(self.recipe, chosen.made_of(self.recipe))
+        found = differing_settings(self.recipe, chosen.made_of(self.recipe))
         if found:
             raise ConfigError(
                 f"the run was started with another recipe: {'; '.join(found)}. Resume it without these "
                 "settings, or start again in another folder"
             )
         return replace(self, **given)
-
-
-@dataclass(frozen=True)
-class RecipeChoice:
-    """A recipe by its name, or none, and changes of it."""
-
-    recipe: str | Path | Recipe | None
-    size: str | None
-    changes: Mapping[str, Any]
-
-    def made_of(self, base: str | Recipe) -> Recipe:
-        """Return the recipe; without a name, it is the base with the changes."""
-        named = base if self.recipe is None else self.recipe
-        recipe = named if isinstance(named, Recipe) else read_recipe(str(named))
-        if self.size is not None:
-            recipe = replace(recipe, model=size_named(self.size))
-        return replace(recipe, **self.changes)
 
 
 def settle_record(
@@ -140,7 +129,7 @@ def settle_record(
         ConfigError: Settings do not fit together, or not with those of the run.
         DataError: The text is missing.
     """
-    before = RunRecord.load(run) if resume else None
+    before = RunRecord.load(run, chosen.kind) if resume else None
     fields = {name: value for name, value in given.items() if value}
     for name in fields.keys() & {"start", "old_text", "teacher"}:
         fields[name] = _absolute(fields[name]) if Path(fields[name]).exists() else str(fields[name])
@@ -157,7 +146,8 @@ def settle_record(
     if before is not None:
         return before.resumed(chosen, **{**fields, "command": before.command}), bundle
     tokenizer = (fields["preparation"] or PreparedCorpus(sources[0])).tokenizer
-    recipe = chosen.made_of("characters" if tokenizer.name == "characters" else "default")
+    by_character = tokenizer.name == "characters" and "characters" in chosen.kind.NAMES
+    recipe = chosen.made_of("characters" if by_character else "default")
     today = f"{date.today():%Y-%m-%d}"
     return RunRecord(recipe=recipe, date=today, version=version("elmokit"), **fields), bundle
 
