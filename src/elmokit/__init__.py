@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         load,
         store_pooling,
     )
-    from elmokit.formats import ModelBundle, bundled_names, load_model, save_model
+    from elmokit.formats import ModelBundle, bundled_names, bundled_task_names, load_model, save_model
     from elmokit.language_model import (
         Candidate,
         LanguageModel,
@@ -145,6 +145,7 @@ __all__ = [
     "WordUse",
     "WordUses",
     "bundled_names",
+    "bundled_task_names",
     "compare",
     "default_spec",
     "describe",
@@ -190,7 +191,7 @@ _ROOMS = {
     "embed": (
         "EmbedEstimate EmbedReport Embedder Sentence embed_file estimate_file fit_pooling load store_pooling"
     ),
-    "formats": "ModelBundle bundled_names load_model save_model",
+    "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
     "language_model": "Candidate LanguageModel Perplexity SentenceScore load_lm perplexity_file",
     "model": "ScalarMix",
     "pretraining": "PerplexityChange Recipe pretrain read_recipe",

@@ -160,7 +160,7 @@ def test_folders_that_hold_no_model(tmp_path):
 def test_damaged_weights(tmp_path):
     make_model([CharacterEncoder()]).save(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no")
-    with pytest.raises(elmokit.ModelFileError, match="the weights cannot be read"):
+    with pytest.raises(elmokit.ModelFileError, match="cannot be read as safetensors"):
         load_task(tmp_path)
 
 

@@ -43,7 +43,10 @@ language_option = click.option("--language", metavar="CODE", help="Language of t
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 resume_option = click.option("--resume", is_flag=True, help="Resume the interrupted run at --out.")
 task_model_option = click.option(
-    "-m", "--model", required=True, type=click.Path(), help="Folder that `elmokit train` wrote."
+    *("-m", "--model"),
+    required=True,
+    type=click.Path(),
+    help="A folder that `train` wrote, or a bundled name.",
 )
 format_option = click.option("--format", help="Format of the data.  [default: by the file's ending]")
 _COLUMN = "Column of a table with the {0}: its name, or number without header.  [default: {0}]"

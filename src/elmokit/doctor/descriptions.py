@@ -11,7 +11,7 @@ from elmokit.doctor.model_info import model_info
 from elmokit.errors import DataError, ElmoError
 from elmokit.formats import file_kind, find_model, load_model
 from elmokit.pretraining import RunRecord, pretraining_summary
-from elmokit.tasks.core import read_config
+from elmokit.tasks.core import find_task_folder, read_config
 from elmokit.training import summarise_run
 from elmokit.vectors import read_vectors
 
@@ -20,7 +20,8 @@ def describe(path: str | Path, weights: str | Path | None = None) -> dict[str, A
     """Describe a model, a task model, a corpus, a file of vectors, or an interrupted run.
 
     Args:
-        path: Of anything that elmokit writes; or a model as `elmokit.load` takes it.
+        path: Of anything that elmokit writes; or a model as `elmokit.load` takes it, or the name of a
+            bundled task model.
         weights: The weights of a model, if they are not beside its options.
 
     Returns:
@@ -34,6 +35,7 @@ def describe(path: str | Path, weights: str | Path | None = None) -> dict[str, A
         >>> describe("en")["kind"], describe("en")["layers"]
         ('an ELMo model', 3)
     """
+    path = find_task_folder(path)
     kind = path_kind(path)
     describer = _DESCRIBERS.get(kind)
     if describer is None or weights is not None:

@@ -12,6 +12,7 @@ from elmokit.doctor.model_doctor import Finding, diagnose_model
 from elmokit.errors import ElmoError
 from elmokit.formats import find_model, load_model
 from elmokit.tasks import load_task
+from elmokit.tasks.core import find_task_folder
 from elmokit.text import known_scripts
 from elmokit.training import Checkpoints
 from elmokit.vectors import read_vectors
@@ -32,6 +33,7 @@ def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Findin
         >>> diagnose("no-such-model")[0].level
         'error'
     """
+    path = find_task_folder(path)
     kind = path_kind(path)
     if kind in (None, Kind.MODEL) or weights is not None:
         found = diagnose_model(path, weights)

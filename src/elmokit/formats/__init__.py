@@ -6,21 +6,35 @@ from elmokit.formats.bilm_hdf5 import dataset_shapes, holds_vectors, holds_weigh
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile
 from elmokit.formats.inspect import describe_file, file_kind, read_json, try_json
 from elmokit.formats.layout import Entry, check_dtypes, check_shapes
-from elmokit.formats.load import UNRECORDED, bundled_names, find_model, load_model, model_home
+from elmokit.formats.load import (
+    BUNDLED,
+    BUNDLED_TASKS,
+    UNRECORDED,
+    bundled_names,
+    bundled_task_names,
+    find_model,
+    load_model,
+    model_home,
+)
 from elmokit.formats.native import file_sha256, looks_native
 from elmokit.formats.options import looks_like_options
 from elmokit.formats.pickled import load_pickled
 from elmokit.formats.pooling_file import write_pooling
 from elmokit.formats.save import save_model
+from elmokit.formats.tensor_file import StoredType, read_tensors, write_tensors
 from elmokit.formats.tf_checkpoint import is_checkpoint, latest_checkpoint
 
 __all__ = [
+    "BUNDLED",
+    "BUNDLED_TASKS",
     "UNRECORDED",
     "Entry",
     "ModelBundle",
     "SoftmaxFile",
+    "StoredType",
     "allennlp_entries",
     "bundled_names",
+    "bundled_task_names",
     "check_dtypes",
     "check_shapes",
     "dataset_shapes",
@@ -39,9 +53,11 @@ __all__ = [
     "model_home",
     "read_dataset",
     "read_json",
+    "read_tensors",
     "read_weights",
     "save_model",
     "try_json",
     "unpacked",
     "write_pooling",
+    "write_tensors",
 ]

@@ -15,6 +15,7 @@ from elmokit.formats.options import looks_like_options
 from elmokit.text import TokenizerSpec, Vocabulary
 
 BUNDLED = Path(__file__).parent.parent / "models"
+BUNDLED_TASKS = BUNDLED / "tasks"
 
 # Published models do not record their tokenizer; our rules tokenise as Moses and the treebanks do.
 UNRECORDED = TokenizerSpec(name="rules")
@@ -23,6 +24,11 @@ UNRECORDED = TokenizerSpec(name="rules")
 def bundled_names() -> list[str]:
     """Return the names of the models that come with the package."""
     return sorted(config.parent.name for config in BUNDLED.glob("*/config.json"))
+
+
+def bundled_task_names() -> list[str]:
+    """Return the names of the task models that come with the package."""
+    return sorted(config.parent.name for config in BUNDLED_TASKS.glob("*/config.json"))
 
 
 def load_model(path: str | Path, weights: str | Path | None = None) -> ModelBundle:
@@ -92,6 +98,8 @@ def find_model(path: str | Path) -> Path:
         raise ModelFileError(
             f"{path}: elmokit never downloads; fetch the files yourself and pass their folder"
         )
+    if str(path) in bundled_task_names():
+        raise ModelFileError(f"{path} is {Kind.TASK}, not {Kind.MODEL}")
     bundled = f"or one of the bundled {', '.join(names)}" if names else "(no models are bundled)"
     raise ModelFileError(f"{path}: no such file or folder; expected a path to a model {bundled}")
 

@@ -12,23 +12,22 @@ model.safetensors       the network: float32, float16, or int8 with a `.scale` f
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from elmokit.base import check_safetensors, refuse_unknown_keys, settings_from_dict, write_json, write_text
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats.bundle import ModelBundle, SoftmaxFile, read_vocabulary, vocabulary_rows
-from elmokit.formats.inspect import describe_file, read_json, read_section
-from elmokit.formats.layout import Shapes, check_dtypes, check_shapes
+from elmokit.formats.inspect import read_json, read_section
+from elmokit.formats.layout import Shapes, check_shapes
 from elmokit.formats.pooling_file import read_pooling, write_pooling
-from elmokit.kernels import int8_scale
+from elmokit.formats.tensor_file import StoredType, read_tensors, tensor_shapes, write_tensors
 from elmokit.model import BiLM, BiLMConfig, FillWeights, Softmax
 from elmokit.text import Lexicon, TokenizerSpec
 
@@ -38,9 +37,6 @@ _LEXICON_BYTES = 1024 * 1024 * 1024  # a lexicon may have millions of words
 _CHECKED_BYTES = 4 * 1024 * 1024  # some milliseconds
 _KEYS = ("format", "format_version", "model", "tokenizer", "sha256", "fill")
 
-StoredType = Literal["float32", "float16", "int8"]
-_DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}
-_SCALE = ".scale"  # suffix of the tensor that holds the scale of each int8 row
 _CUTOFFS = "cutoffs"
 # These are small, and are not used in products of integers.
 _NEVER_INT8 = (
@@ -128,12 +124,12 @@ def write_native(
 ) -> None:
     """Write a model into an empty folder; the arguments are those of `save_model`."""
     names = ["model.safetensors"]
-    _write_tensors(folder / names[0], bundle.model.state_dict(), dtype, {})
+    write_tensors(folder / names[0], bundle.model.state_dict(), dtype, quantised=_to_int8)
     if bundle.softmax is not None:
         softmax = bundle.softmax.read()
         cutoffs = {_CUTOFFS: ",".join(map(str, softmax.cutoffs))} if softmax.cutoffs else {}
         names.append("softmax.safetensors")
-        _write_tensors(folder / names[1], softmax.tensors(), softmax_dtype or dtype, cutoffs)
+        write_tensors(folder / names[1], softmax.tensors(), softmax_dtype or dtype, metadata=cutoffs)
     if bundle.vocabulary is not None:
         bundle.vocabulary.save(folder / "vocab.txt")
     if bundle.lexicon is not None:
@@ -154,40 +150,21 @@ def write_native(
     write_text(folder / "README.md", bundle.card or _card(bundle))
 
 
+def _to_int8(name: str, tensor: Tensor) -> bool:
+    return tensor.dim() > 1 and not name.startswith(_NEVER_INT8)
+
+
 def file_sha256(path: Path) -> str:
     """Return the file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _write_tensors(
-    path: Path, tensors: dict[str, Tensor], dtype: StoredType, metadata: dict[str, str]
-) -> None:
-    stored: dict[str, Tensor] = {}
-    for key, tensor in tensors.items():
-        stored |= _stored(key, tensor.detach().cpu(), dtype)
-    save_file(stored, path, metadata={"format": "pt"} | metadata)
-
-
-def _stored(key: str, tensor: Tensor, dtype: StoredType) -> dict[str, Tensor]:
-    """Return what is stored for a tensor: itself, or int8 numbers and their scales."""
-    if dtype == "int8" and tensor.dim() > 1 and not key.startswith(_NEVER_INT8):
-        scale = int8_scale(tensor.float())  # (…), one for each row
-        stored = {key: (tensor / scale[..., None]).round().to(torch.int8), key + _SCALE: scale}
-    else:
-        stored = {key: tensor.to(torch.float16 if dtype == "float16" else torch.float32)}
-    if not all(torch.isfinite(part).all() for part in stored.values()):
-        raise ModelFileError(
-            f"{key} has numbers that {dtype} cannot hold, or that are not finite; use float32"
-        )
-    return {name: part.contiguous() for name, part in stored.items()}
-
-
 def _read_model(path: Path, config: BiLMConfig) -> BiLM:
     with torch.device("meta"):
         model = BiLM(config)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    model.load_state_dict(_read_tensors(path, lambda found: _check(path, found, expected)), assign=True)
+    model.load_state_dict(read_tensors(path, lambda found: _check(path, found, expected)), assign=True)
     return model.eval()
 
 
@@ -196,57 +173,11 @@ def _check(path: Path, found: Shapes, expected: Shapes) -> None:
     check_shapes(expected, found, what, "use the files that were saved together")
 
 
-def _read_tensors(path: Path, check: Callable[[dict[str, tuple[int, ...]]], None]) -> dict[str, Tensor]:
-    """Return the file's tensors in float32, after `check` has seen their shapes.
-
-    They are copies: the file may later be overwritten, truncated or deleted.
-    """
-    try:
-        check_safetensors(path)
-        with safe_open(path, framework="pt") as file:
-            shapes = _stored_shapes(path, file)
-            check({name: shape for name, shape in shapes.items() if not name.endswith(_SCALE)})
-            return {
-                name: _read(path, file, name, scaled=name + _SCALE in shapes)
-                for name in shapes
-                if not name.endswith(_SCALE)
-            }
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ModelFileError(
-            f"{path}: cannot be read as safetensors: it is {describe_file(path)} ({error}); get it again"
-        ) from error
-
-
-def _stored_shapes(path: Path, file: Any) -> dict[str, tuple[int, ...]]:  # noqa: ANN401 (safetensors has no types)
-    """Return the shape of each tensor; every int8 tensor has a scale for each row, and only these have."""
-    slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-    shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-    dtypes = {name: _DTYPES.get(part.get_dtype(), part.get_dtype()) for name, part in slices.items()}
-    scaled = [name for name, dtype in dtypes.items() if dtype == "int8"]
-    expected = {name + _SCALE: shapes[name][:-1] for name in scaled}
-    scales = {name: shapes[name] for name in shapes if name.endswith(_SCALE)}
-    what = f"{path}: int8 weights and their scales"
-    check_shapes(expected, scales, what, "use the files that were saved together")
-    check_dtypes(path, {name: dtype for name, dtype in dtypes.items() if name not in scaled})
-    return shapes
-
-
-def _read(path: Path, file: Any, name: str, *, scaled: bool) -> Tensor:  # noqa: ANN401 (safetensors has no types)
-    tensor: Tensor = file.get_tensor(name).to(torch.float32, copy=True)  # the file's memory is mapped
-    if not scaled:
-        return tensor
-    scale = file.get_tensor(name + _SCALE).float()
-    if not (torch.isfinite(scale) & (scale > 0)).all():
-        raise ModelFileError(f"{path}: {name + _SCALE} has numbers that are no scales; get it again")
-    return tensor.mul_(scale[..., None])
-
-
 def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
     try:
         check_safetensors(path)
         with safe_open(path, framework="pt") as file:
-            shapes = _stored_shapes(path, file)
-            shapes = {name: shape for name, shape in shapes.items() if not name.endswith(_SCALE)}
+            shapes = tensor_shapes(path, file)
             missing = [name for name in ("weight", "bias") if not shapes.get(name)]
             if missing:
                 raise ValueError(f"it has no {' and no '.join(missing)}")
@@ -262,7 +193,7 @@ def _softmax_file(path: Path, dim: int) -> SoftmaxFile:
 
 
 def _read_softmax(path: Path, cutoffs: tuple[int, ...]) -> Softmax:
-    tensors = _read_tensors(path, lambda found: None)
+    tensors = read_tensors(path, lambda found: None)
     try:
         return Softmax(**tensors, cutoffs=cutoffs)
     except ConfigError as error:

@@ -11,8 +11,8 @@ from elmokit.errors import ConfigError, DataError
 from elmokit.formats import bilm_hdf5, native
 from elmokit.formats.bundle import ModelBundle
 from elmokit.formats.load import UNRECORDED
-from elmokit.formats.native import StoredType
 from elmokit.formats.options import options_from_config
+from elmokit.formats.tensor_file import StoredType
 
 logger = logging.getLogger(__name__)
 

@@ -29,8 +29,14 @@ def find_task(task: str | type[AnyModel]) -> type[AnyModel]:
 
 
 def load_task(folder: str | Path, *, device: str = "cpu") -> AnyModel:
-    """Load a model folder that `train` or `TaskModel.save` wrote, whatever its task."""
-    return find_task(core.read_config(Path(folder))["task"]).load(folder, device=device)
+    """Load a task model, whatever its task.
+
+    Args:
+        folder: one that `train` or `TaskModel.save` wrote, or the name of a bundled model, such as "ner-en".
+        device: where it computes.
+    """
+    place = Path(core.find_task_folder(folder))
+    return find_task(core.read_config(place)["task"]).load(place, device=device)
 
 
 def task_settings(task: str, changes: Iterable[str] = ()) -> core.TaskSettings:

@@ -21,7 +21,8 @@ from elmokit.tasks.core.pooling import TextPooling, TokenPooling
 from elmokit.tasks.core.protocol import Example, Head, Hidden, Item, Task
 from elmokit.tasks.core.rnn import TaskRNN
 from elmokit.tasks.core.tables import SEVERAL, Headings, LabelledRow, read_csv, read_tsv
-from elmokit.tasks.core.task_model import TaskModel, read_config
+from elmokit.tasks.core.task_folder import find_task_folder, read_config
+from elmokit.tasks.core.task_model import TaskModel
 from elmokit.tasks.core.task_settings import EncoderSettings, HeadSettings, TaskSettings, TrainingSettings
 from elmokit.tasks.core.text_input import TextInput, plain_data
 from elmokit.tasks.core.training import Training, train
@@ -32,7 +33,8 @@ __all__ = [
     "Scores", "Task", "TaskData", "TaskModel", "TaskRNN", "TaskSettings", "TextInput", "TextPooling",
     "TokenPooling", "Tokenize", "Training", "TrainingSettings", "attention",
     "by_frequency", "check_labels", "class_weights", "compare", "comparison_text", "count_items",
-    "draw_comparison", "evaluate", "find_part", "json_lines", "json_objects", "mixes_text",
-    "numbered_lines", "pad", "parallel_lines", "plain_data", "read_config", "read_csv", "read_data",
-    "read_tsv", "scores_from_counts", "scores_text", "string_list", "train", "warn_of_labels",
+    "draw_comparison", "evaluate", "find_part", "find_task_folder", "json_lines", "json_objects",
+    "mixes_text", "numbered_lines", "pad", "parallel_lines", "plain_data", "read_config", "read_csv",
+    "read_data", "read_tsv", "scores_from_counts", "scores_text", "string_list", "train",
+    "warn_of_labels",
 ]  # fmt: skip

@@ -8,46 +8,50 @@ Where a model is replaced, the new weights and encoders get other names (model-2
 that the old model stays whole until the new config.json, which names them, takes the place of the old one.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, get_args, overload
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from elmokit.base import (
-    Kind,
     check_fields,
-    check_safetensors,
+    check_option,
+    draft_file,
     locked,
-    other_kind,
-    remove_folder,
     settings_from_dict,
-    write_bytes,
     write_errors,
     write_json,
 )
 from elmokit.embed import batches_by_length, windows
-from elmokit.encoders import Encoder, open_encoder
-from elmokit.errors import ConfigError, ModelFileError
-from elmokit.formats import bundled_names, check_dtypes, check_shapes, read_json
+from elmokit.encoders import Encoder
+from elmokit.errors import ConfigError
+from elmokit.formats import StoredType, check_shapes, write_tensors
 from elmokit.kernels import find_device
 from elmokit.model import Packing
 from elmokit.tasks.core.inputs import TaskInputs
 from elmokit.tasks.core.protocol import E, Hidden, Item, O, P, Task
 from elmokit.tasks.core.rnn import TaskRNN
+from elmokit.tasks.core.task_folder import (
+    FORMAT,
+    FORMAT_VERSION,
+    INSIDE,
+    find_task_folder,
+    free_name,
+    from_version_1,
+    read_config,
+    read_weights,
+    remove_unused,
+    reopen,
+    weights_file,
+)
 from elmokit.text import TokenizerSpec, make_tokenizer
 
-FORMAT = "elmokit-task"
-FORMAT_VERSION = 2
-_INSIDE = "{model}"  # stands for the model's own folder in the spec of an encoder inside it
 _BATCH_TOKENS = 4096
-_PARTS = {"task": str, "settings": dict, "tokenizer": dict, "encoders": list}
+_LEAST_ROW = 32  # numbers of a matrix row that is stored in int8: of shorter ones the scales take as much
 
 Model = TypeVar("Model", bound="TaskModel[Any, Any, Any]")
 
@@ -157,39 +161,43 @@ class TaskModel(nn.Module, Generic[E, O, P]):
         outputs = self.decode(items)
         return [self.task.present(item, output) for item, output in zip(items, outputs, strict=True)]
 
-    def save(self, folder: str | Path, *, self_contained: bool = False) -> None:
+    def save(
+        self, folder: str | Path, *, self_contained: bool = False, dtype: StoredType = "float32"
+    ) -> None:
         """Write the model.
 
         Args:
             folder: created if it does not exist; a model in it is replaced.
             self_contained: also write the encoders that were not tuned; otherwise the folder refers to them.
+            dtype: type of the stored weights: "float32", "float16" or "int8". Encoders stay as they are.
 
         Raises:
             DataError: the folder cannot be written.
             BusyError: another process is writing it.
+            ConfigError: the type is unknown.
         """
+        check_option("dtype", dtype, get_args(StoredType))
         folder = Path(folder).resolve()
         with locked(folder, parents=True), write_errors(folder, also=(SafetensorError,)):
             folder.mkdir(exist_ok=True)
-            _remove_unused(folder)
-            self._write(folder, self_contained=self_contained)
-            _remove_unused(folder)
+            remove_unused(folder)
+            self._write(folder, self_contained=self_contained, dtype=dtype)
+            remove_unused(folder)
 
-    def _write(self, folder: Path, *, self_contained: bool) -> None:
+    def _write(self, folder: Path, *, self_contained: bool, dtype: StoredType) -> None:
         tuned = self.inputs.tuned_parts()
         stored = []
         for number, encoder in enumerate(self.encoders):
             spec = encoder.spec
             if number in tuned or (self_contained and encoder.pretrained):
-                spec = encoder.save(_free(folder, f"encoder-{number}")).replace(str(folder), _INSIDE)
+                spec = encoder.save(free_name(folder, f"encoder-{number}")).replace(str(folder), INSIDE)
             stored.append({"spec": spec, "fingerprint": encoder.fingerprint()})
         # Tuned encoders are saved as encoders.
         encoders = tuple(f"inputs.parts.{number}.module." for number in tuned)
-        state = {
-            name: t.contiguous() for name, t in self.state_dict().items() if not name.startswith(encoders)
-        }
-        weights = _free(folder, "model", ".safetensors")
-        write_bytes(weights, save(state))
+        state = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(encoders)}
+        weights = free_name(folder, "model", ".safetensors")
+        with draft_file(weights) as draft:
+            write_tensors(draft, state, dtype, quantised=_to_int8)
         task: dict[str, Any] = asdict(self.task)  # type: ignore[call-overload]  # a dataclass, by its protocol
         config = {
             "format": FORMAT,
@@ -205,21 +213,21 @@ class TaskModel(nn.Module, Generic[E, O, P]):
 
     @classmethod
     def load(cls: type[Model], folder: str | Path, *, device: str = "cpu") -> Model:
-        """Load a folder that `save` wrote.
+        """Load a folder that `save` wrote, or a model that comes with the package by its name.
 
         Raises:
             ModelFileError: the folder holds no such model, or an encoder is not the one it was trained with.
             ConfigError: the model is for another task.
         """
-        folder = Path(folder).resolve()
+        folder = Path(find_task_folder(folder)).resolve()
         config = read_config(folder)
         if config["task"] != cls.task_type.name:
             raise ConfigError(
                 f"{folder} holds a {config['task']}, not a {cls.task_type.name}; load it as what it is"
             )
         if config["format_version"] == 1:
-            config = _from_version_1(config, cls.task_type)
-        encoders = [_reopen(stored, folder, device) for stored in config["encoders"]]
+            config = from_version_1(config, cls.task_type)
+        encoders = [reopen(stored, folder, device) for stored in config["encoders"]]
         settings = settings_from_dict(cls.task_type.settings_type, config["settings"], "settings")
         # Tuned encoders were saved after tuning, so now they are like any others.
         settings = replace(settings, encoder=replace(settings.encoder, tune_from=None))
@@ -230,7 +238,7 @@ class TaskModel(nn.Module, Generic[E, O, P]):
         task = settings_from_dict(cls.task_type, {"settings": settings, **labels}, f"{folder}, labels")
         check_fields(task)
         tokenizer = TokenizerSpec.from_dict(config["tokenizer"])
-        weights = _read_weights(_weights(folder, config), task)
+        weights = read_weights(weights_file(folder, config), task)
         with torch.device("meta"):  # no memory before the sizes are known to be those of the weights
             expected = cls(task, encoders, tokenizer=tokenizer).state_dict()
         what = f"{folder}: weights and config.json"
@@ -247,112 +255,14 @@ def _repeated(hidden: Hidden, distinct: Sequence[Sequence[str]], texts: Sequence
     return Hidden(torch.cat([known[text] for text in texts]), lengths, Packing.of(lengths))
 
 
-def _read_weights(path: Path, task: Task[Any, Any, Any]) -> dict[str, Tensor]:
-    """Read the weights; each label needs a row of some of them.
-
-    Raises:
-        ModelFileError: the file is damaged, holds no weights, or has too few rows.
-    """
-    try:
-        check_safetensors(path)
-        weights: dict[str, Tensor] = load_file(path)
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ModelFileError(f"{path}: the weights cannot be read ({error}); get the folder again") from error
-    check_dtypes(path, {name: str(t.dtype).removeprefix("torch.") for name, t in weights.items()})
-    rows = max((size for tensor in weights.values() for size in tensor.shape), default=0)
-    for field in fields(task):  # type: ignore[arg-type]  # a dataclass, by its protocol
-        found = getattr(task, field.name)
-        if not isinstance(field.default, tuple):
-            continue
-        if not isinstance(found, tuple) or not all(isinstance(label, str) for label in found):
-            raise ModelFileError(f"{path.parent}: config.json has {field.name} that are no list of strings")
-        if not 0 < len(found) <= rows:
-            raise ModelFileError(f"{path}: the weights do not fit {len(found)} {field.name} in config.json")
-    return weights
+def _to_int8(_: str, tensor: Tensor) -> bool:
+    return tensor.dim() == 2 and tensor.shape[1] >= _LEAST_ROW
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
-def _weights(folder: Path, config: dict[str, Any]) -> Path:
-    """Return the file of the weights; before version 0.2 it always had the same name."""
-    return folder / Path(str(config.get("weights", "model.safetensors"))).name
-
-
-def _free(folder: Path, stem: str, suffix: str = "") -> Path:
-    """Return a name that is not in use, if possible without a number."""
-    names = (folder / f"{stem}{suffix}", folder / f"{stem}-2{suffix}")
-    return next(path for path in names if not path.exists())
-
-
-def _remove_unused(folder: Path) -> None:
-    """Delete weights and encoders that do not belong to the model, such as those of one that was replaced."""
-    used: set[str] = set()
-    with suppress(ModelFileError):  # there is no model
-        config = read_json(folder / "config.json")
-        encoders = re.findall(r"encoder-\d+(?:-2)?", str(config.get("encoders")))
-        used = {_weights(folder, config).name, *encoders}
-    for path in folder.iterdir():
-        if path.name not in used and re.fullmatch(r"model(-2)?\.safetensors", path.name):
-            path.unlink()
-        elif path.name not in used and re.fullmatch(r"encoder-\d+(-2)?", path.name):
-            remove_folder(path)
-
-
 def num_tokens(item: Item) -> int:
     """Return the number of tokens of all texts of an item."""
     return sum(map(len, item.texts))
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read the config.json of a model folder, of this format version or an older one.
-
-    Raises:
-        ModelFileError: the folder holds no task model.
-    """
-    path = folder / "config.json"
-    config = read_json(path) if path.is_file() else {}
-    if config.get("format") != FORMAT:
-        bundled = f"{folder} is {Kind.MODEL}, not {Kind.TASK}" if str(folder) in bundled_names() else None
-        found = "holds no task model" if folder.exists() else "does not exist"
-        what = other_kind(folder, Kind.TASK) or bundled or f"{folder} {found}"
-        raise ModelFileError(f"{what}; pass a folder that training a task wrote")
-    if config.get("format_version") not in (1, FORMAT_VERSION):
-        raise ModelFileError(
-            f"{folder} holds no {FORMAT} model of version {FORMAT_VERSION} or 1; train one first"
-        )
-    parts = _PARTS | ({"labels": dict} if config["format_version"] == FORMAT_VERSION else {})
-    wrong = [name for name, kind in parts.items() if not isinstance(config.get(name), kind)]
-    for stored in config["encoders"] if "encoders" not in wrong else ():
-        keys = ("spec", "fingerprint")
-        if not isinstance(stored, dict) or not all(isinstance(stored.get(key), str) for key in keys):
-            wrong.append("encoders")
-    if wrong:
-        raise ModelFileError(
-            f"{folder}: config.json has no {' and no '.join(wrong)} as it should be; get the folder again"
-        )
-    return config
-
-
-def _from_version_1(config: dict[str, Any], task: type[Task[Any, Any, Any]]) -> dict[str, Any]:
-    """Keep what belongs to the task: in version 1 every file had the settings and labels of all tasks."""
-    own = {field.name for field in fields(task.settings_type().head)}
-    names = [field.name for field in fields(task) if field.name != "settings"]  # type: ignore[arg-type]
-    try:
-        head = {name: value for name, value in config["settings"]["head"].items() if name in own}
-        labels = {name: config[name] for name in names}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelFileError(f"config.json is not whole ({error!r}); get the folder again") from error
-    return config | {"settings": config["settings"] | {"head": head}, "labels": labels}
-
-
-def _reopen(stored: dict[str, str], folder: Path, device: str) -> Encoder:
-    encoder = open_encoder(stored["spec"].replace(_INSIDE, str(folder)), device=device)
-    found = encoder.fingerprint()
-    if found != stored["fingerprint"]:
-        raise ModelFileError(
-            f"encoder {stored['spec']} has changed since {folder} was trained (fingerprint {found}, was "
-            f"{stored['fingerprint']}); use the one it was trained with, or train again"
-        )
-    return encoder
