@@ -106,9 +106,10 @@ def test_functions_are_short():
 
 
 def writes(node):
-    """Whether this renames, flushes, or makes a temporary file."""
+    """Whether this renames, flushes, locks, or makes a temporary file."""
     if isinstance(node, ast.ImportFrom | ast.Import):
-        return "tempfile" in [getattr(node, "module", None), *(alias.name for alias in node.names)]
+        modules = {getattr(node, "module", None), *(alias.name for alias in node.names)}
+        return bool(modules & {"fcntl", "filelock", "msvcrt", "tempfile"})
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
     owner, method, arguments = node.func.value, node.func.attr, len(node.args)
@@ -118,9 +119,34 @@ def writes(node):
     return method in ("rename", "replace") and arguments == 1 and not node.keywords
 
 
-def test_only_base_renames_flushes_and_makes_temporary_files():
+def test_only_base_renames_flushes_locks_and_makes_temporary_files():
     outside = [path for path in FILES if path.relative_to(ROOT).parts[0] != "base"]
     refuse([name_of(path) for path in outside if any(map(writes, ast.walk(tree_of(path))))])
+
+
+def calls(name):
+    """Every call of a function in the package: its file and its arguments."""
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+                yield path, node.args
+
+
+def test_no_other_room_asks_what_kind_an_encoder_is():
+    room = ROOT / "encoders"
+    nodes = [node for path in room.glob("*.py") if path.name != "base.py" for node in ast.walk(tree_of(path))]
+    kinds = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    assert {"ElmoEncoder", "StaticEncoder", "BertEncoder", "CachedEncoder"} <= kinds
+    outside = [(path, arguments) for path, arguments in calls("isinstance") if room not in path.parents]
+    refuse(
+        [name_of(path) for path, (_, kind) in outside if kinds & set(re.findall(r"\w+", ast.unparse(kind)))]
+    )
+
+
+def test_the_global_random_state_is_seeded_in_one_place():
+    seeding = ("torch.manual_seed", "torch.seed", "np.random.seed", "numpy.random.seed", "random.seed")
+    places = {name_of(path) for name in seeding for path, _ in calls(name)}
+    refuse(sorted(places - {"kernels/seeding.py"}))
 
 
 def docstrings(tree):
@@ -157,6 +183,7 @@ def test_nothing_is_imported_that_windows_lacks():
         ("os.fsync(file)", True),
         ("from tempfile import mkdtemp", True),
         ("import os, tempfile", True),
+        ("import fcntl", True),
         ("text.replace('a', 'b')", False),
         ("replace(sentence, vectors=x)", False),
         ("frame.rename(columns=names)", False),

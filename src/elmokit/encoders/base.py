@@ -25,6 +25,7 @@ class Encoder(Protocol):
         num_layers: L.
         contextual: Whether a token's vector depends on its sentence. Such vectors are worth a cache.
         pretrained: Whether it knows something before the task is trained.
+        adaptable: Whether `elmokit.pretrain` can train it further, on text without labels.
         tokenizer: How it wants text to be tokenised; None if it does not care.
     """
 
@@ -33,6 +34,7 @@ class Encoder(Protocol):
     num_layers: int
     contextual: bool
     pretrained: bool
+    adaptable: bool
 
     @property
     def tokenizer(self) -> TokenizerSpec | None: ...  # noqa: D102 (see above)

@@ -33,6 +33,7 @@ class BertEncoder:
 
     contextual = True
     pretrained = True
+    adaptable = False
     tokenizer: TokenizerSpec | None = None
 
     def __init__(self, module: "BertModule", spec: str) -> None:

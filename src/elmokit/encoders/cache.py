@@ -35,6 +35,8 @@ class CachedEncoder:
         folder: Of the cache; made if it does not exist.
     """
 
+    adaptable = False  # or its vectors would have to be computed again
+
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self.spec, self.dim, self.num_layers = encoder.spec, encoder.dim, encoder.num_layers
         self.contextual, self.pretrained = encoder.contextual, encoder.pretrained

@@ -20,6 +20,7 @@ class ElmoEncoder:
 
     contextual = True
     pretrained = True
+    adaptable = True
 
     def __init__(self, embedder: Embedder, spec: str) -> None:
         self.embedder = embedder

@@ -21,6 +21,7 @@ class StaticEncoder:
 
     contextual = False
     pretrained = True
+    adaptable = False
     num_layers = 1
     tokenizer: TokenizerSpec | None = None
 

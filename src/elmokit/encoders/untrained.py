@@ -29,6 +29,7 @@ class UntrainedEncoder:
     num_layers = 1
     contextual = False
     pretrained = False
+    adaptable = False
     tokenizer: TokenizerSpec | None = None
 
     def __init__(self, spec: str, dim: int, module: LayeredModule, *, sizes: str) -> None:
