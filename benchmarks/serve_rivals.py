@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from elmokit.embed import Embedder, Floats, PreparedText
+from elmokit.embed import Embedder, Floats, Pooler, PreparedText
 from elmokit.serving import serve
 
 AT_ONCE = 64
@@ -27,17 +27,13 @@ class Pooled:
 
     vector: Floats
 
-    def pool(self, pooling: str, *, layers: object) -> Floats:
-        """Return the vector."""
-        return self.vector
-
 
 def nothing(self: Embedder, window: list[PreparedText], *, copy: bool = True) -> list[Pooled]:
     """Return zeros."""
     return [Pooled(_ZEROS)] * len(window)
 
 
-_ZEROS: Floats = np.zeros(384, np.float32)
+_ZEROS: Floats = np.zeros(576, np.float32)
 
 
 class MiniLM:
@@ -69,6 +65,7 @@ def main() -> None:
     parser.add_argument("model", help='"nothing", or the folder of MiniLM')
     parser.add_argument("--port", type=int, required=True)
     arguments = parser.parse_args()
+    Pooler.__call__ = lambda self, sentence: sentence.vector  # type: ignore
     if arguments.model == "nothing":
         Embedder.embed_prepared = nothing  # type: ignore[assignment,method-assign]
     else:

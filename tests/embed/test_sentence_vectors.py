@@ -57,6 +57,20 @@ def test_default_of_encode(elmo):
     assert elmo.encode([]).shape == (0, 6)
 
 
+def test_fewer_numbers_are_the_most_important_ones(elmo):
+    whole = elmo.encode(["the cat sat", "né cat", ""])  # three axes of the first layer, and of the second
+    found = elmo.encode(["the cat sat", "né cat", ""], dim=3)
+    first = whole[:2, [0, 3, 1]]
+    assert np.allclose(found[:2], first / np.linalg.norm(first, axis=1, keepdims=True), atol=1e-6)
+    assert found.shape == (3, 3)
+    assert not found[2].any()
+    for dim, problem in ((0, "from 1 to 6, found 0"), (7, "from 1 to 6, found 7")):
+        with pytest.raises(ConfigError, match=problem):
+            elmo.encode(["a"], dim=dim)
+    with pytest.raises(ConfigError, match="dim=3 needs pooling=\"whitened\", found 'mean'"):
+        elmo.encode(["a"], pooling="mean", dim=3)
+
+
 def test_sif_has_no_common_direction(elmo):
     found = elmo.encode(["the cat sat", "né cat"], pooling="sif")
     assert found.shape == (2, elmo.dim)

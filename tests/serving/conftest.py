@@ -7,16 +7,19 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the server needs the extra `serve`")
 
 import httpx2
+import numpy as np
 from starlette.testclient import TestClient
 
 import elmokit
 from elmokit.formats import save_model
+from elmokit.model import fit_statistics
 from elmokit.serving import ServeSettings, make_app
 from tests.task_data import quick_settings, write_tagged
 from tests.tiny import tiny_bundle, tiny_config, tiny_model
@@ -24,10 +27,25 @@ from tests.tiny import tiny_bundle, tiny_config, tiny_model
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
-    """A small random model with a softmax over ten words."""
+    """A small random model with a softmax over ten words, and statistics of sentence vectors."""
     config = tiny_config(cell_dim=32, projection_dim=16, filters=((1, 8), (2, 8)))
     folder = tmp_path_factory.mktemp("served") / "tiny"
-    save_model(tiny_bundle(tiny_model(config), tokenizer="rules", vocabulary=True, softmax=True), folder)
+    bundle = tiny_bundle(tiny_model(config), tokenizer="rules", vocabulary=True, softmax=True)
+    means = np.random.default_rng(0).standard_normal((500, 3, 32)).astype(np.float32)
+    weights = np.array([0.5], np.float32)
+    pooling = fit_statistics(["the"], weights, means, layer_weights=[1, 0.5, 0.5], num_axes=8)
+    save_model(replace(bundle, pooling=pooling), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def index_folder(model_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "articles"
+    documents = [
+        elmokit.Document(id="rates", text="The bank raised its rates.", metadata={"year": 1999}),
+        elmokit.Document(id="river", text="A cat sat by the river.", metadata={"year": 2020}),
+    ]
+    elmokit.Index.build(documents, folder, model=str(model_folder), language="en")
     return folder
 
 
@@ -46,10 +64,11 @@ def embedder(model_folder):
 
 
 @pytest.fixture(scope="session")
-def settings(model_folder, tagger_folder):
+def settings(model_folder, tagger_folder, index_folder):
     return ServeSettings(
         models=(f"tiny={model_folder}",),
         tasks=(f"ner={tagger_folder}",),
+        indexes=(str(index_folder),),
         max_bytes=2 << 20,
         max_tokens=20_000,
     )

@@ -43,6 +43,14 @@ def test_base64_is_little_endian_float32(client, embedder):
     np.testing.assert_allclose(found, embedder.encode("a river"), rtol=1e-6, atol=1e-7)
 
 
+def test_dimensions_keep_the_most_important_numbers(client, embedder):
+    for dim in (1, 7, 24):
+        found = ask(client, "/v1/embeddings", model="tiny", input=TEXTS, dimensions=dim)
+        vectors = np.array([one["embedding"] for one in found["data"]], np.float32)
+        np.testing.assert_allclose(vectors, embedder.encode(TEXTS, dim=dim), rtol=1e-5, atol=1e-6)
+        assert vectors.shape == (3, dim)
+
+
 def test_lists_of_words_layers_and_pooling(client, embedder):
     words = [["the", "cat"], ["New York"]]
     answer = ask(client, "/v1/embeddings", model="tiny", input=words, layers=0, pooling="max")
@@ -62,7 +70,8 @@ def test_a_text_without_words_has_a_vector_of_zeros(client):
         ({"model": "tiny", "input": []}, 400, "input: expected a text, a list of texts"),
         ({"model": "tiny", "input": [1, 2]}, 400, "input: numbers of tokens mean nothing to an ELMo"),
         ({"model": "tiny", "input": [["a", 1]]}, 400, "input: expected a text"),
-        ({"model": "tiny", "input": "a", "dimensions": 8}, 400, "leave out dimensions: vectors have 32"),
+        ({"model": "tiny", "input": "a", "dimensions": 25}, 400, "from 1 to 24, found 25"),
+        ({"model": "tiny", "input": "a", "dimensions": 8, "pooling": "mean"}, 400, "dimensions: dim=8 needs"),
         ({"model": "tiny", "input": "a", "layers": [0, 1]}, 400, "one vector, of one layer"),
         ({"model": "tiny", "input": "a", "layers": 7}, 400, "there is no layer 7; the model has 0 to 2"),
         ({"model": "tiny", "input": "a", "colour": 1}, 400, "colour: Extra inputs are not permitted"),
@@ -180,6 +189,28 @@ def test_predictions(client, tagger_folder):
     refused(client, "/v1/predict/ner", 400, input=[{"a": 1}])
 
 
+def test_search(client, index_folder):
+    answer = ask(client, "/v1/search/articles", query="rates of a bank", explain=True)
+    expected = elmokit.Index.open(index_folder).search("rates of a bank", explain=True)
+    assert [hit["id"] for hit in answer["data"]] == [hit.id for hit in expected] == ["rates", "river"]
+    assert answer["data"][0]["metadata"] == {"year": 1999}
+    assert answer["data"][0]["matches"]
+    answer = ask(client, "/v1/search/articles", query="a", by=["dense"], where={"year": {"least": 2000}})
+    assert [hit["id"] for hit in answer["data"]] == ["river"]
+    error = refused(client, "/v1/search/other", 404, query="a")
+    assert "there is no index 'other'; there is articles" in error["message"]
+    refused(client, "/v1/search/articles", 400, query="a", by=["words"])
+    refused(client, "/v1/search/articles", 400, query="a", where={"year": {"from": 1}})
+
+
+def test_lines_with_too_many_tokens(client):
+    lines = ["the bank " * 1000] * 12
+    for route, more in (("uses", {}), ("neighbours", {"query": "a bank"})):
+        error = refused(client, f"/v1/{route}", 413, model="tiny", word="bank", input=lines, **more)
+        assert "tokens are more than the 20000 of a request" in error["message"]
+    ask(client, "/v1/uses", model="tiny", word="bank", input=[*["the cat " * 1000] * 12, "a bank"])
+
+
 def test_neighbours(client, embedder):
     body = {
         "model": "tiny",
@@ -221,6 +252,8 @@ def test_models_and_signs_of_life(client):
     answer = client.get("/v1/models").json()
     (model,) = answer["data"]
     assert (model["id"], model["layers"], model["dim"], model["language_model"]) == ("tiny", 3, 32, True)
+    assert model["embedding_dim"] == 24
+    assert answer["indexes"] == [{"id": "articles", "documents": 2}]
     assert answer["tasks"] == [{"id": "ner", "task": "tagger"}]
     assert client.get("/health").json() == client.get("/ready").json() == {"status": "ok"}
 
@@ -243,6 +276,6 @@ def test_every_body_has_an_example_that_works(client):
         content = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
         (example,) = schema["components"]["schemas"][content["$ref"].rsplit("/", 1)[-1]]["examples"]
         example = example | ({"model": "tiny"} if "model" in example else {})
-        assert client.post(path.format(task="ner"), json=example).status_code == 200, path
+        assert client.post(path.format(task="ner", index="articles"), json=example).status_code == 200, path
         tried += 1
-    assert tried == 8
+    assert tried == 9

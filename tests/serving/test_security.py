@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
 from elmokit.errors import ConfigError
-from elmokit.serving import ServeSettings
-from elmokit.serving.gate import Gate, JSONLines
+from elmokit.serving import ServeSettings, make_app
+from elmokit.serving.gate import Gate, JSONLines, PlainLines
 from elmokit.serving.serve_settings import named
 
-ROUTES = ["embeddings", "tokens", "score", "fill", "generate", "predict/ner", "neighbours", "uses"]
+ROUTES = [
+    *("embeddings", "tokens", "score", "fill", "generate", "predict/ner", "neighbours", "uses"),
+    "search/articles",
+]
 HOSTILE = {
     "nothing": b"",
     "no JSON": b"hello",
@@ -159,6 +163,18 @@ def test_logs_hold_no_texts():
         "elmokit.embed.reader", 30, "", 0, "letters of %.30r are odd", ("secret",), None
     )
     assert "secret" not in JSONLines().format(record)
+    assert "secret" not in PlainLines().format(record)
+
+
+def test_people_at_a_terminal_read_lines():
+    record = logging.makeLogRecord(
+        {
+            "name": "elmokit",
+            "msg": "serving",
+            "fields": {"address": "http://[::1]:80", "models": ["en", "zh"]},
+        }
+    )
+    assert PlainLines().format(record).endswith("  serving  address=http://[::1]:80  models=en, zh")
 
 
 def test_a_body_that_does_not_come(client):
@@ -177,6 +193,20 @@ def test_a_body_that_does_not_come(client):
 
 
 def test_cors_is_closed_unless_opened(client, settings):
-    preflight = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    site = "https://a.example"
+    preflight = {
+        "origin": site,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization, content-type",
+    }
     answer = client.options("/v1/embeddings", headers=preflight)
     assert "access-control-allow-origin" not in answer.headers
+    opened = TestClient(make_app(replace(settings, cors_origins=(site,), api_key="k", tasks=(), indexes=())))
+    answer = opened.options("/v1/embeddings", headers=preflight)  # browsers ask this without the key
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, site)
+    body = {"model": "tiny", "input": "a"}
+    for headers, status in (({}, 401), ({"authorization": "Bearer k"}, 200)):
+        answer = opened.post("/v1/embeddings", json=body, headers={"origin": site, **headers})
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (status, site)
+    answer = opened.options("/v1/embeddings", headers=preflight | {"origin": "https://b.example"})
+    assert answer.status_code == 400

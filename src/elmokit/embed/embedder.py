@@ -232,6 +232,7 @@ class Embedder:
         *,
         pooling: SentencePooling | None = None,
         layers: LayerChoice | None = None,
+        dim: int | None = None,
     ) -> Floats:
         """Return the vector of one text, (D,), or those of many, (n, D); zeros for an empty text.
 
@@ -243,8 +244,9 @@ class Embedder:
                 has it (the bundled ones do, `fit_pooling` fits it for others), else "mean".
             layers: For "mean", "max" and "ends": which vectors of the tokens, by default the mix; see
                 `Sentence.select`. Several layers give a vector each.
+            dim: For "whitened": keep only so many of the numbers, the most important ones.
         """
-        pool = Pooler.of(self, pooling, layers)
+        pool = Pooler.of(self, pooling, layers, dim)
         if isinstance(texts, str):
             return pool(self.embed(texts))
         rows = [pool(sentence) for sentence in self.stream(texts, copy=False)]

@@ -43,7 +43,11 @@ class Pooler:
 
     @classmethod
     def of(
-        cls, embedder: "Embedder", pooling: SentencePooling | None, layers: LayerChoice | None
+        cls,
+        embedder: "Embedder",
+        pooling: SentencePooling | None,
+        layers: LayerChoice | None,
+        dim: int | None = None,
     ) -> "Pooler":
         """Check a choice and fill in what was not said.
 
@@ -57,6 +61,11 @@ class Pooler:
         if pooling is None:
             pooling = "whitened" if fitted is not None and layers is None else "mean"
         check_option("pooling", pooling, get_args(SentencePooling))
+        if dim is not None and pooling != "whitened":
+            raise ConfigError(
+                f'dim={dim} needs pooling="whitened", found {pooling!r}: only whitened vectors have their '
+                "most important numbers first, so that the last ones can be left out"
+            )
         if pooling in get_args(Pooling):
             chosen = "mix" if layers is None else layers
             found = [] if chosen in ("mix", "average") else layer_index(chosen, embedder.num_layers)
@@ -71,7 +80,10 @@ class Pooler:
             raise ConfigError(
                 f"pooling={pooling!r} has layers of its own, found layers={layers!r}; leave it out"
             )
-        return cls(pooling, "all", (embedder.dim if pooling == "sif" else fitted.dim,), fitted)
+        if dim is not None:
+            check_whole_number("dim", dim, least=1, most=fitted.dim)
+        size = embedder.dim if pooling == "sif" else dim or fitted.dim
+        return cls(pooling, "all", (size,), fitted)
 
     def __call__(self, sentence: Sentence) -> Floats:
         """Return the vector of a sentence; zeros for an empty one."""
@@ -82,7 +94,8 @@ class Pooler:
             return np.zeros(self.shape, np.float32)
         if self.pooling == "sif":
             return self.fitted.sif(sentence.tokens, sentence.layers)
-        return self.fitted.whitened(self.fitted.means_of(sentence.tokens, sentence.layers))
+        vector = self.fitted.whitened(self.fitted.means_of(sentence.tokens, sentence.layers))
+        return vector if self.shape == vector.shape else self.fitted.leading(vector, self.shape[0])
 
 
 def fit_pooling(

@@ -90,6 +90,16 @@ class FittedPooling:
                 parts.append(weight * _unit(part))
         return _unit(np.concatenate(parts, axis=-1))
 
+    def leading(self, whitened: Floats, dim: int) -> Floats:
+        """Return the first components (…, dim) of whitened vectors, scaled to length 1.
+
+        The order is that of the principal axes: the first of each layer, the second of each layer, …
+        """
+        *several, size = whitened.shape
+        by_layer = whitened.reshape(*several, -1, self.axes.shape[2])
+        in_order = by_layer.swapaxes(-1, -2).reshape(*several, size)
+        return _unit(in_order[..., :dim])
+
 
 def fit_statistics(
     words: Sequence[str], weights: Floats, means: Floats, *, layer_weights: Sequence[float], num_axes: int

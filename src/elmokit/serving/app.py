@@ -15,6 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from elmokit import __version__
+from elmokit.embed import Pooler
 from elmokit.errors import ElmoError
 from elmokit.serving.batching import QueueFull
 from elmokit.serving.gate import Gate, internal_error
@@ -28,7 +29,7 @@ from elmokit.serving.word_routes import word_routes
 _PROBLEMS = {
     "400": "The request does not make sense; the message says why.",
     "401": "The API key is missing or wrong.",
-    "404": "There is no such model or task.",
+    "404": "There is no such model, task or index.",
     "406": "The answer cannot be given in the format that Accept asks for.",
     "413": "The request is over a limit, which the message names.",
     "429": "Too much is waiting; Retry-After says when to come back.",
@@ -68,15 +69,16 @@ def make_app(settings: ServeSettings) -> ASGIApp:
     _add_page(app)
     _add_problems(app)
     app.openapi = lambda: _schema(app, settings)  # type: ignore[method-assign]
-    whole: ASGIApp = app
-    if settings.cors_origins:
-        whole = CORSMiddleware(
-            app,
-            allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type"],
-        )
-    return Gate(whole, settings, served.metrics.request)
+    gate: ASGIApp = Gate(app, settings, served.metrics.request)
+    if not settings.cors_origins:
+        return gate
+    return CORSMiddleware(  # outside of the gate: a browser asks first, without the key, whether it may ask
+        gate,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type", "x-request-id"],
+        expose_headers=["retry-after", "x-request-id"],
+    )
 
 
 def _add_status(app: FastAPI, served: Served) -> None:
@@ -91,12 +93,14 @@ def _add_status(app: FastAPI, served: Served) -> None:
                 {
                     **{"id": name, "object": "model", "created": started, "owned_by": "elmokit"},
                     **{"layers": about.num_layers, "dim": about.dim, "precision": about.precision},
+                    "embedding_dim": Pooler.of(about, None, None).shape[0],
                     "language": about.tokenizer_spec.language,
                     "language_model": model.language_model is not None,
                 }
             )
         tasks = [{"id": name, "task": task.kind} for name, task in served.tasks.items()]
-        return json_response({"object": "list", "data": found, "tasks": tasks})
+        indexes = [{"id": name, "documents": len(index)} for name, index in served.indexes.items()]
+        return json_response({"object": "list", "data": found, "tasks": tasks, "indexes": indexes})
 
     @app.get("/health", summary="The process is alive", tags=["Server"])
     @app.get("/ready", summary="All models are loaded", tags=["Server"])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
-_OPEN_PATHS = ("/health", "/ready")
+_LOCKED_PATHS = ("/v1/", "/metrics")
 _CLIENT_GONE = 499  # as nginx logs it
 _HEADERS = {
     "content-security-policy": (
@@ -111,7 +111,7 @@ class Gate:
         Digests have one length and are compared in constant time, so that no time tells how much of a key is
         right.
         """
-        if self._key is None or path in _OPEN_PATHS or not path.startswith(("/v1/", "/metrics")):
+        if self._key is None or not path.startswith(_LOCKED_PATHS):
             return
         scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
         right = hmac.compare_digest(_digest(key.strip()), self._key)
@@ -185,7 +185,20 @@ class JSONLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
+        return json.dumps(self._entry(record), ensure_ascii=False)
+
+    def _entry(self, record: logging.LogRecord) -> dict[str, Any]:
         entry = {"time": self.formatTime(record), "level": record.levelname, "event": str(record.msg)}
         if record.name.startswith("uvicorn"):
             entry["event"] = record.getMessage()
-        return json.dumps(entry | getattr(record, "fields", {}), ensure_ascii=False)
+        return entry | getattr(record, "fields", {})
+
+
+class PlainLines(JSONLines):
+    """Formats the same for people at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        time, _, event, *values = self._entry(record).items()
+        shown = (f"{name}={', '.join(value) if isinstance(value, list) else value}" for name, value in values)
+        return "  ".join((time[1][11:19], event[1], *shown))

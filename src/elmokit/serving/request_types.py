@@ -1,10 +1,21 @@
 """The bodies of requests, as pydantic checks them and as the OpenAPI schema shows them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 
-from elmokit.embed import LayerChoice, Pooling
+from elmokit.embed import LayerChoice, SentencePooling
 from elmokit.language_model import Side
 
 MOST_GAPS = 8
@@ -61,6 +72,8 @@ ModelName = Annotated[
     str, Field(description="Name of a served model; `/v1/models` lists them.", max_length=200)
 ]
 Line = Annotated[str, Field(max_length=200_000)]
+_Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
+Condition: TypeAlias = _Value | list[_Value] | dict[Literal["least", "most"], StrictInt | StrictFloat]
 _SENTENCES: list[JsonValue] = ["The bank raised its rates.", "They sat on the bank of the river."]
 
 
@@ -82,10 +95,18 @@ class EmbeddingsRequest(RequestBody):
     encoding_format: Literal["float", "base64"] = Field(
         "float", description="base64: float32 numbers, little-endian."
     )
-    dimensions: int | None = Field(None, ge=1, description="Only for models with ordered components.")
+    dimensions: int | None = Field(
+        None, ge=1, description="Keep so many numbers, the most important ones; only of whitened vectors."
+    )
     user: str | None = Field(None, description="Ignored.")
-    pooling: Pooling = Field("mean", description="How the vectors of the words become one.")
-    layers: Layers = Field("mix", description="Which layer: a name or a number.")
+    pooling: SentencePooling | None = Field(
+        None,
+        description="How the vectors of words become one; by default whitened, or mean if the model has no "
+        "statistics for that.",
+    )
+    layers: Layers | None = Field(
+        None, description="Which layer, a name or a number; for mean, max and ends."
+    )
 
 
 class Mix(RequestBody):
@@ -158,8 +179,28 @@ class PredictRequest(RequestBody):
     )
 
 
+class SearchRequest(RequestBody):
+    """The documents of an index that answer a query best, each with its best passage."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "why do banks raise rates?", "k": 3}]}
+    )
+
+    query: Line = Field(min_length=1, description="Words, a question or a sentence.")
+    k: int = Field(10, ge=1, le=1000, description="How many documents.")
+    by: list[Literal["bm25", "dense", "late"]] | None = Field(
+        None,
+        min_length=1,
+        description="Words, vectors of passages, vectors of words; by default all that the index has.",
+    )
+    where: dict[str, Condition] | None = Field(
+        None, description='Conditions on metadata: a value, a list of values, or {"least": …, "most": …}.'
+    )
+    explain: bool = Field(False, description="Say which words matched by their meaning.")
+
+
 class NeighboursRequest(RequestBody):
-    """The uses of a word in a text that are most like its use in a sentence."""
+    """The uses of a word in lines of text that are most like its use in a sentence."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -20,6 +20,7 @@ class ServeSettings:
         host, port: Where to listen.
         api_key: What clients have to send as `Authorization: Bearer KEY`.
         insecure: Whether other machines may connect without a key.
+        open_page: Whether to open the page in a browser.
         workers: Number of processes, each with its own copy of the models.
         cors_origins: Web sites whose scripts may use the server, such as https://example.org.
         batch_tokens: About how many tokens go through the network at once.
@@ -42,6 +43,7 @@ class ServeSettings:
     port: int = bounded(8000, least=0, most=65535)
     api_key: str | None = None
     insecure: bool = False
+    open_page: bool = False
     workers: int = bounded(1, least=1)
     cors_origins: tuple[str, ...] = ()
     batch_tokens: int = bounded(8192, least=1)
@@ -63,6 +65,11 @@ class ServeSettings:
                 f"host={self.host!r} lets other machines connect, and there is no key; set api_key, or "
                 "insecure=True if something in front of the server checks who asks"
             )
+
+    @property
+    def address(self) -> str:
+        """Return where the page is."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
     def long_tokens(self) -> int:

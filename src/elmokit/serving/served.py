@@ -1,8 +1,8 @@
-"""What a server serves: models and tasks, each loaded once, and the threads that compute.
+"""What a server serves: models, tasks and indexes, each loaded once, and the threads that compute.
 
 Three threads, so that nothing slow holds up the rest: one for batches of short texts, which uses all cores;
-one for long texts; one for tasks and what is no batch (gaps, generation, uses of a word). The operating
-system divides the cores among them.
+one for long texts; one for tasks and what is no batch (gaps, generation, search, uses of a word). The
+operating system divides the cores among them.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from elmokit.embed import Embedder, PreparedText, Sentence, Text
 from elmokit.errors import ConfigError
 from elmokit.formats import load_model
 from elmokit.language_model import LanguageModel, SentenceScore
+from elmokit.search import Index
 from elmokit.serving.batching import Backlog, Batcher
 from elmokit.serving.problems import Problem, too_large
 from elmokit.serving.serve_metrics import ServeMetrics
@@ -226,14 +227,15 @@ class Served:
     """
 
     def __init__(self, settings: ServeSettings) -> None:
-        if not settings.models and not settings.tasks:
-            raise ConfigError("there is nothing to serve; name a model or a task")
+        if not (settings.models or settings.tasks or settings.indexes):
+            raise ConfigError("there is nothing to serve; name a model, a task or an index")
         self.settings = settings
         self.threads = Threads()
         self.metrics = ServeMetrics()
         self.backlog = Backlog(settings.queue_tokens, self.metrics.queue)
         self.models = {name: ServedModel(name, path, self) for name, path in named(settings.models).items()}
         self.tasks = {name: ServedTask(name, path, self) for name, path in named(settings.tasks).items()}
+        self.indexes = {name: self._open_index(path) for name, path in named(settings.indexes).items()}
         self._single: Batcher[Callable[[], Any], Any] = Batcher(
             lambda calls: [call() for call in calls],
             thread=self.threads.single,
@@ -261,6 +263,26 @@ class Served:
         """
         with _known(name, self.tasks, "task"):
             return self.tasks[name]
+
+    def index(self, name: str) -> Index:
+        """Return an index by its name; it serves the thread of `call`.
+
+        Raises:
+            Problem: There is none of that name.
+        """
+        with _known(name, self.indexes, "index"):
+            return self.indexes[name]
+
+    def _open_index(self, path: str) -> Index:
+        """Open an index, with a served model if it was built with that one."""
+        for model in self.models.values():
+            index = Index.open(path, model=model.for_single)
+            with contextlib.suppress(ConfigError):
+                assert index.embedder
+                return index
+        index = Index.open(path)
+        assert index.embedder  # is loaded now
+        return index
 
     async def call(self, function: Callable[[], Result], *, tokens: int) -> Result:
         """Run a function that is no batch on the thread for such work; it costs about so many tokens."""

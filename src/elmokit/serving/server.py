@@ -1,11 +1,16 @@
 """Run the server: listen, say what is served and where, stop in good order."""
 
+import contextlib
 import dataclasses
 import json
 import logging
 import os
 import sys
+import time
+import urllib.request
+import webbrowser
 from collections.abc import Sequence
+from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -13,7 +18,7 @@ from starlette.types import ASGIApp
 
 from elmokit.base import settings_from_dict, temporary_folder
 from elmokit.serving.app import make_app
-from elmokit.serving.gate import JSONLines
+from elmokit.serving.gate import JSONLines, PlainLines
 from elmokit.serving.serve_settings import ServeSettings, named
 
 # How settings come to worker processes.
@@ -22,7 +27,9 @@ _SETTINGS = "ELMOKIT_SERVE_SETTINGS"
 
 def run_server(settings: ServeSettings) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish what is running and return."""
-    _log_as_json()
+    _log_to_stderr()
+    if settings.open_page:
+        Thread(target=_open_page, args=(settings.address,), daemon=True).start()
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,
@@ -50,7 +57,7 @@ def app_of_worker() -> ASGIApp:
     """Make the application in a worker process."""
     import torch
 
-    _log_as_json()
+    _log_to_stderr()
     values = json.loads(os.environ[_SETTINGS])
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     settings = settings_from_dict(ServeSettings, values | lists, "settings")
@@ -58,9 +65,19 @@ def app_of_worker() -> ASGIApp:
     return make_app(settings)
 
 
-def _log_as_json() -> None:
+def _open_page(address: str) -> None:
+    """Open the page when the server answers."""
+    while True:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{address}/ready").close()
+            webbrowser.open(address)
+            return
+        time.sleep(0.2)
+
+
+def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JSONLines())
+    handler.setFormatter(PlainLines() if sys.stderr.isatty() else JSONLines())
     for name in ("elmokit", "uvicorn.error"):
         own = logging.getLogger(name)
         own.handlers, own.propagate = [handler], False
@@ -68,15 +85,15 @@ def _log_as_json() -> None:
 
 
 def _say(settings: ServeSettings) -> None:
-    where = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     logging.getLogger(__name__).info(
         "serving",
         extra={
             "fields": {
-                "address": where,
-                "documentation": f"{where}/docs",
+                "address": settings.address,
+                "documentation": f"{settings.address}/docs",
                 "models": _names(settings.models),
                 "tasks": _names(settings.tasks),
+                "indexes": _names(settings.indexes),
                 "key": settings.api_key is not None,
             }
         },

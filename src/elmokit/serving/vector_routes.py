@@ -7,7 +7,7 @@ import numpy as np
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response
 
-from elmokit.embed import Floats, PreparedText, Sentence, layer_index
+from elmokit.embed import Floats, Pooler, PreparedText, Sentence, layer_index
 from elmokit.errors import ConfigError
 from elmokit.serving import answers
 from elmokit.serving.problems import Problem, json_response, too_large
@@ -31,19 +31,11 @@ def _add_embeddings(router: APIRouter, served: Served) -> None:
     @router.post("/v1/embeddings", summary="Vectors of texts, as OpenAI's API has it")
     async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
         model = served.model(body.model)
-        _one_layer(body.layers, model)
-        if body.dimensions is not None:
-            raise Problem(
-                400,
-                f"the components of model {body.model!r} have no order, so that none can be left out; leave "
-                f"out dimensions: vectors have {model.embedder.dim} numbers",
-                param="dimensions",
-            )
+        pool = _pooler(body, model)
         prepared = await model.prepare(body.input)
 
         def pooled(sentence: Sentence) -> Any:  # noqa: ANN401 (what JSON holds)
-            vector = sentence.pool(body.pooling, layers=body.layers)
-            return answers.numbers(vector, body.encoding_format)
+            return answers.numbers(pool(sentence), body.encoding_format)
 
         found = await answers.unless_gone(request, model.embed(prepared, pooled))
         data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(found)]
@@ -86,10 +78,17 @@ def _usage(prepared: list[PreparedText]) -> dict[str, int]:
     return {"prompt_tokens": tokens, "total_tokens": tokens}
 
 
-def _one_layer(layers: Any, model: ServedModel) -> None:  # noqa: ANN401 (as a client sent it)
-    index = layer_index(layers, model.embedder.num_layers)
-    if layers not in ("average", "mix") and not isinstance(index, int):
-        raise ConfigError(f"a text gets one vector, of one layer, found layers={layers!r}")
+def _pooler(body: EmbeddingsRequest, model: ServedModel) -> Pooler:
+    """Return what makes the vector of a text."""
+    if body.dimensions is not None:
+        try:
+            return Pooler.of(model.embedder, body.pooling, body.layers, body.dimensions)
+        except ConfigError as error:
+            raise Problem(400, f"dimensions: {error}", param="dimensions", code="invalid_value") from None
+    pool = Pooler.of(model.embedder, body.pooling, body.layers)
+    if len(pool.shape) > 1:
+        raise ConfigError(f"a text gets one vector, of one layer, found layers={body.layers!r}")
+    return pool
 
 
 def _selection(

@@ -1,4 +1,7 @@
-"""Uses of a word: `/v1/neighbours` and `/v1/uses`. Texts come with the request; no file is opened for it."""
+"""Search and uses of words: `/v1/search/{index}`, `/v1/neighbours` and `/v1/uses`.
+
+Indexes are opened when the server starts; other texts come with the request. No request names a file.
+"""
 
 import io
 from dataclasses import asdict
@@ -6,27 +9,47 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import Response
 
 from elmokit.embed import Floats
 from elmokit.search import WordUses, find_uses, nearest_uses, plane
 from elmokit.serving.answers import JSON, chosen_format, unless_gone
-from elmokit.serving.problems import json_response
-from elmokit.serving.request_types import NeighboursRequest, UsesRequest
+from elmokit.serving.problems import json_response, too_large
+from elmokit.serving.request_types import NeighboursRequest, SearchRequest, UsesRequest
 from elmokit.serving.served import Served
 from elmokit.serving.strict_json import StrictRoute
+from elmokit.text import may_contain
 
 PARQUET = "application/vnd.apache.parquet"
 _MOST_COSINES = 120  # uses whose similarity to each other is worth a matrix
+_BYTES_OF_A_TOKEN = 4  # of UTF-8, about: an English word is longer, a Chinese character shorter
+_SEARCH_TOKENS = 100  # what a search costs, in tokens that are embedded
 
 
 def word_routes(served: Served) -> APIRouter:
-    """Return the routes for uses of words."""
-    router = APIRouter(route_class=StrictRoute, tags=["Words"])
+    """Return the routes for search and for uses of words."""
+    router = APIRouter(route_class=StrictRoute)
+    _add_search(router, served)
+    _add_uses(router, served)
+    return router
 
-    @router.post("/v1/neighbours", summary="The nearest uses of a word")
+
+def _add_search(router: APIRouter, served: Served) -> None:
+    @router.post("/v1/search/{index}", summary="Documents that answer a query", tags=["Search"])
+    async def search(
+        body: SearchRequest, request: Request, index: str = Path(description="Name of a served index.")
+    ) -> Response:
+        settings = body.model_dump()
+        work = partial(served.index(index).search, settings.pop("query"), **settings)
+        found = await unless_gone(request, served.call(work, tokens=_SEARCH_TOKENS))
+        return json_response({"object": "list", "data": list(map(asdict, found)), "index": index})
+
+
+def _add_uses(router: APIRouter, served: Served) -> None:
+    @router.post("/v1/neighbours", summary="The nearest uses of a word", tags=["Words"])
     async def neighbours(body: NeighboursRequest, request: Request) -> Response:
+        cost = _cost(body.input, None if body.any_word else body.word, served)
         work = partial(
             nearest_uses,
             served.model(body.model).for_single,
@@ -37,29 +60,38 @@ def word_routes(served: Served) -> APIRouter:
             layers=body.layers,
             any_word=body.any_word,
         )
-        asked, found = await unless_gone(request, served.call(work, tokens=_cost(body.input)))
+        asked, found = await unless_gone(request, served.call(work, tokens=cost))
         return json_response({"query": asdict(asked), "data": list(map(asdict, found)), "model": body.model})
 
-    @router.post("/v1/uses", summary="All uses of a word, by sense", responses=_USES_ANSWERS)
+    @router.post("/v1/uses", summary="All uses of a word, by sense", tags=["Words"], responses=_USES_ANSWERS)
     async def uses(body: UsesRequest, request: Request, accept: str = Header("*/*")) -> Response:
         wanted = chosen_format(accept, (JSON, PARQUET))
         model = served.model(body.model)
+        cost = _cost(body.input, body.word, served)
         settings = {name: getattr(body, name) for name in ("split", "match_case", "most", "num_senses")}
 
         def work() -> bytes | dict[str, Any]:
             found = find_uses(model.for_single, body.input, body.word, **settings)
             return _as_parquet(found) if wanted == PARQUET else _as_json(found)
 
-        answer = await unless_gone(request, served.call(work, tokens=_cost(body.input)))
+        answer = await unless_gone(request, served.call(work, tokens=cost))
         if isinstance(answer, bytes):
             return Response(answer, media_type=PARQUET)
         return json_response(answer | {"model": body.model})
 
-    return router
 
+def _cost(lines: list[str], word: str | None, served: Served) -> int:
+    """Return about how many tokens the lines that may have the word consist of.
 
-def _cost(lines: list[str]) -> int:
-    return sum(map(len, lines)) // 4
+    Raises:
+        Problem: They are more than those of a request.
+    """
+    read = (line for line in lines if word is None or may_contain(line, word))
+    tokens = sum(len(line.encode()) for line in read) // _BYTES_OF_A_TOKEN
+    most = served.settings.max_tokens
+    if tokens > most:
+        raise too_large(f"about {tokens} tokens are more than the {most} of a request", "input")
+    return tokens
 
 
 def _as_json(found: WordUses) -> dict[str, Any]:
