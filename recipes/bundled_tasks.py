@@ -238,8 +238,12 @@ def main() -> None:
     parser.add_argument("open", type=Path, help="the folder with the clones")
     parser.add_argument("--only", nargs="+", choices=models, default=list(models))
     parser.add_argument("--work", type=Path, default=Path("out/bundled-tasks"))
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="other settings, for a trial"
+    )
     arguments = parser.parse_args()
     for name in arguments.only:
+        models[name]["settings"] += arguments.set
         make(name, models[name], arguments.open, arguments.work)
 
 

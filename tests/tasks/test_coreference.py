@@ -168,6 +168,34 @@ def test_scores_worked_by_hand():
     assert scores.values["mention_f1"] == pytest.approx(2 * 6 / 15)
 
 
+def test_scores_are_those_of_the_reference_scorers():
+    """As ns-moosavi/coval and ufal/corefud-scorer print them; see benchmarks/coreference_scores.py."""
+    gold = [
+        [
+            [(0, 1), (5, 6), (9, 11)],
+            [(2, 4), (7, 8)],
+            [(3, 4), (12, 13), (15, 16), (20, 21)],
+            [(17, 19)],
+        ],
+        [[(0, 2), (4, 5)], [(1, 2), (8, 9), (11, 12)]],
+    ]
+    predicted = [
+        [
+            [(0, 1), (5, 6)],
+            [(9, 11), (2, 4), (7, 8)],
+            [(12, 13), (15, 16)],
+            [(20, 21), (17, 19)],
+            [(22, 23)],
+        ],
+        [[(0, 2), (4, 5), (8, 9)], [(6, 7), (11, 12)]],
+    ]
+    found = [
+        tuple(round(100 * share, 2) for share in (one.recall, one.precision, one.f1))
+        for one in score_clusters(gold, predicted).classes
+    ]
+    assert found == [(44.44, 50.0, 47.06), (57.22, 58.89, 58.04), (68.89, 59.05, 63.59)]
+
+
 def test_scores_of_perfect_empty_and_several_documents():
     gold = [mentions("ab", "cde"), mentions("xy")]
     assert score_clusters(gold, gold).value == 1.0

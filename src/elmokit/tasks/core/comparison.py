@@ -8,7 +8,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class MeasuredRun:
         training: milliseconds per 1,000 tokens in an epoch, with cached vectors if the encoder is frozen.
         use: milliseconds per 1,000 tokens of dev, from tokens to labels.
         memory: peak memory in megabytes.
+        seconds: the whole training took, with the vectors of frozen encoders that were not cached yet.
+        mixes: the learnt mixes of the encoders' layers: encoder, place, shares and gamma of each.
     """
 
     score: float
@@ -57,6 +59,8 @@ class MeasuredRun:
     training: float
     use: float
     memory: float
+    seconds: float = 0.0
+    mixes: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -289,6 +293,8 @@ def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
         training=1e6 * statistics.fmean(entry["epoch_seconds"] for entry in found.history) / found.tokens,
         use=1e6 * use / max(1, sum(map(num_tokens, examples))),
         memory=peak_memory() / 1024**2,
+        seconds=found.seconds,
+        mixes=[vars(mix) for mix in found.model.inputs.learnt_mixes()],
     )
     measured = {"metric": found.scores.main, "run": asdict(run), "purpose": opened.purpose()}
     write_json(out / _MEASURED, measured)
