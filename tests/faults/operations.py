@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from elmokit.base.figures import fonts
+from elmokit.compat.bilm import dump_bilm_embeddings
 from elmokit.corpus import prepare_corpus
 from elmokit.embed import embed_file, store_pooling
 from elmokit.embed import load as load_embedder
@@ -96,6 +97,8 @@ class Inputs:
         self.wide, self.tiny, self.language = (folder / name for name in ("wide", "tiny", "language"))
         save_model(wide_bundle(), self.wide)
         save_model(tiny_bundle(vocabulary=True, softmax=True), self.tiny)
+        self.published = folder / "published"
+        save_model(tiny_bundle(), self.published, format="hdf5")
         other = tiny_bundle(tiny_model(tiny_config(), seed=5), vocabulary=True, softmax=True)
         save_model(other, self.language)
         self.data = folder / "data"
@@ -109,6 +112,9 @@ class Inputs:
         self.train(self.task, "chars")
         self.corpus = folder / "corpus"
         self.prepare(self.corpus)
+        self.small = folder / "small"
+        recipe = replace(RECIPE, model=replace(CONFIG, cell_dim=12, projection_dim=6))
+        pretrain(self.corpus, out=self.small, tokens=40, recipe=recipe, workers=1)
 
     def train(self, out: Path, encoder: str | None = None, settings: Any = None, **how: bool) -> None:
         settings = settings or self.settings
@@ -124,31 +130,40 @@ class Inputs:
             self._prepare(),
             self._pretrain(longer=False),
             self._pretrain(longer=True),
+            self._pretrain_grown(),
             self._train("train", self.settings, old=False),
+            self._train("train-adapted", self.settings, old=False, adapt=True),
             self._train("train-over-old", self.settings, old=True),
             self._train("train-tuned-over-old", self.tuned, old=True),
             self._cache(),
             self._compare(),
             self._save_task(),
             self._store(),
-            self._file(
-                "errors.tsv", lambda path: evaluate(load_task(self.task), self.data / "dev.tsv", errors=path)
-            ),
-            self._file("scores.tsv", self._scores),
-            self._file("run.txt", lambda path: write_run(path, {"q": [("d", 1.0), ("e", 0.5)]})),
-            self._index("index", lambda index: index.add(DOCUMENTS), None),
-            self._index("index-add", lambda index: index.add(CHANGED), lambda index: index.add(DOCUMENTS)),
-            self._index(
-                "index-delete", lambda index: index.delete(["a", "c"]), lambda index: index.add(DOCUMENTS)
-            ),
-            self._index("index-merge", lambda index: index.merge(), self._two_segments),
+            *self._indexes(),
             self._pooling(),
-            *self._picture(),
+            *self._files(),
+        ]
+
+    def _indexes(self) -> list[Operation]:
+        def add(index: Index) -> None:
+            index.add(DOCUMENTS)
+
+        return [
+            self._index("index", add, None),
+            self._index("index-over-old", None, lambda index: index.add(CHANGED)),
+            self._index("index-add", lambda index: index.add(CHANGED), add),
+            self._index("index-delete", lambda index: index.delete(["a", "c"]), add),
+            self._index("index-merge", lambda index: index.merge(), self._two_segments),
         ]
 
     def _index(
-        self, name: str, change: Callable[[Index], Any], begin: Callable[[Index], Any] | None
+        self,
+        name: str,
+        change: Callable[[Index], Any] | None,
+        begin: Callable[[Index], Any] | None,
     ) -> Operation:
+        """Make an index and `change` it, or make it anew in place of an old one."""
+
         def changed(folder: Path, how: Callable[[Index], Any]) -> None:
             model = load_embedder(self.tiny)
             how(Index.build((), folder / "index", model=model, language="en"))
@@ -164,7 +179,10 @@ class Inputs:
             return (documents, found, len(index._segments)) if documents else None
 
         def run(folder: Path) -> None:
-            changed(folder, change)
+            if change is not None:
+                return changed(folder, change)
+            model = load_embedder(self.tiny)
+            Index.build(DOCUMENTS, folder / "index", model=model, language="en", overwrite=True)
 
         old = None if begin is None else lambda folder: changed(folder, begin)
         return Operation(name, run, run, content, old)
@@ -252,27 +270,41 @@ class Inputs:
         def again(folder: Path) -> None:
             steps(folder, 10, resume=(folder / "model" / "training").exists())
 
-        def content(folder: Path) -> Any:
-            return files(
-                folder / "model", "config.json", "model.safetensors", "softmax.safetensors", "vocab.txt"
-            )
-
         if longer:
             run, old = again, lambda folder: steps(folder, 5)
-            return Operation("pretrain-longer", run, again, content, old, may_vanish=True)
-        return Operation("pretrain", lambda folder: steps(folder, 10), again, content)
+            return Operation("pretrain-longer", run, again, self._pretrained, old, may_vanish=True)
+        return Operation("pretrain", lambda folder: steps(folder, 10), again, self._pretrained)
 
-    def _train(self, name: str, settings: Any, *, old: bool) -> Operation:
+    def _pretrain_grown(self) -> Operation:
+        """A model that starts from a smaller one and imitates another, resumed by what the run records."""
+
+        def run(folder: Path) -> None:
+            tokens = 10 * RECIPE.batch * RECIPE.unroll
+            grown = {"start": self.small, "grow": True, "teacher": self.wide}
+            pretrain(self.corpus, out=folder / "model", tokens=tokens, recipe=RECIPE, workers=1, **grown)
+
+        def again(folder: Path) -> None:
+            begun = (folder / "model" / "training" / "run.json").exists()
+            pretrain(out=folder / "model", resume=True) if begun else run(folder)
+
+        return Operation("pretrain-grown", run, again, self._pretrained)
+
+    @staticmethod
+    def _pretrained(folder: Path) -> Any:
+        names = ("config.json", "model.safetensors", "softmax.safetensors", "vocab.txt")
+        return files(folder / "model", *names)
+
+    def _train(self, name: str, settings: Any, *, old: bool, adapt: bool = False) -> Operation:
         def again(folder: Path) -> None:
             begun = Checkpoints(folder / "out").exist or not (folder / "out" / "config.json").exists()
             how = {"resume": True} if begun and (folder / "out").exists() else {"overwrite": True}
-            self.train(folder / "out", settings=settings, **how)
+            self.train(folder / "out", settings=settings, adapt=adapt, **how)
 
         def write_old(folder: Path) -> None:
             self.train(folder / "out", settings=settings.with_seed(7))
 
         def run(folder: Path) -> None:
-            self.train(folder / "out", settings=settings, overwrite=old)
+            self.train(folder / "out", settings=settings, overwrite=old, adapt=adapt)
 
         return Operation(
             name, run, again, lambda folder: self._task(folder / "out"), write_old if old else None
@@ -336,6 +368,28 @@ class Inputs:
         run = write(self.language)
         return Operation("store-over-old", run, run, lambda folder: files(folder / "out"), write(self.tiny))
 
+    def _files(self) -> list[Operation]:
+        """Everything that writes one file."""
+
+        def errors(path: Path) -> None:
+            evaluate(load_task(self.task), self.data / "dev.tsv", errors=path)
+
+        def scores(path: Path) -> None:
+            perplexity_file(LanguageModel.load(self.tiny), self.text, tokens=True, sentences=path)
+
+        return [
+            self._file("errors.tsv", errors),
+            self._file("scores.tsv", scores),
+            self._file("run.txt", lambda path: write_run(path, {"q": [("d", 1.0), ("e", 0.5)]})),
+            self._file("dump.hdf5", self._dump),
+            *self._picture(),
+        ]
+
+    def _dump(self, path: Path) -> None:
+        """Write vectors as bilm-tf did."""
+        weights, options = self.published / "weights.hdf5", self.published / "options.json"
+        dump_bilm_embeddings(None, self.text, options, weights, path)
+
     def _file(self, name: str, write: Callable[[Path], Any]) -> Operation:
         def run(folder: Path) -> None:
             write(folder / name)
@@ -344,9 +398,6 @@ class Inputs:
             return (folder / name).read_bytes() if (folder / name).exists() else None
 
         return Operation(name, run, run, content, lambda folder: (folder / name).write_text("old"))
-
-    def _errors(self, path: Path) -> None:
-        evaluate(load_task(self.task), self.data / "dev.tsv", errors=path)
 
     def _picture(self) -> list[Operation]:
         """A picture, where there is matplotlib; its bytes are the same each time."""
@@ -357,10 +408,6 @@ class Inputs:
             uses.draw(path)
 
         return [self._file("uses.png", draw)] if _hidden else []
-
-    def _scores(self, path: Path) -> None:
-        model = LanguageModel.load(self.tiny)
-        perplexity_file(model, self.text, tokens=True, sentences=path)
 
 
 def copy_start(operation: Operation, starts: Path, folder: Path) -> None:

@@ -280,3 +280,27 @@ def test_impossible_places(tmp_path, model, data, train):
         assert result.exit_code == 1, (command, result.exception)
         assert f"cannot write {nowhere}: " in result.stderr, command
     assert json.loads((tmp_path / "out" / "scores.json").read_text())  # what was there is untouched
+
+
+# Indexes
+
+
+def test_an_index_is_replaced_by_one_that_is_whole(tmp_path):
+    embedder = Embedder(tiny_bundle())
+
+    def build(documents, **how):
+        return elmokit.Index.build(documents, tmp_path / "index", model=embedder, language="en", **how)
+
+    def texts():
+        yield "the new one"
+        assert [one.text for one in elmokit.Index.open(tmp_path / "index")] == ["the old one"]
+        raise KeyboardInterrupt
+
+    build(["the old one"])
+    with pytest.raises(KeyboardInterrupt):
+        build(texts(), overwrite=True)
+    assert [one.text for one in elmokit.Index.open(tmp_path / "index")] == ["the old one"]
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    found = build(["the new one"], overwrite=True)
+    assert [one.text for one in found] == ["the new one"]
+    assert found.report.added == 1

@@ -23,6 +23,8 @@ from elmokit.encoders.vector_file import WordVectors, read_word_vectors, write_w
 from elmokit.pretraining.bilm.recipe import read_recipe
 from elmokit.tasks.classifier import Classifier, ClassifierSettings, ClassifierTask
 from elmokit.tasks.classifier.data import FORMATS as LABELLED
+from elmokit.tasks.coreference.data import FORMATS as DOCUMENTS
+from elmokit.tasks.reading.data import FORMATS as QUESTIONS
 from elmokit.tasks.tagger.data import FORMATS as TAGGED
 from elmokit.text import TokenizerSpec, read_lines
 from tests.faults.limited import run_limited
@@ -303,3 +305,42 @@ def test_strings_of_hdf5_that_would_crash_it(tmp_path, damage):
     path.write_bytes(content)
     messages = {"endless": "a heap of its strings", "sequence": "is not one string"}
     refused(messages.get(damage, "of it is longer than it can be"), path, all_vectors)
+
+
+# Readers of tasks
+
+
+def read_coreference(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    tokenize = DOCUMENTS.tokenizer(TokenizerSpec(name="whitespace"))
+    return DOCUMENTS.read(tmp_path / name, tokenize=tokenize)
+
+
+@pytest.mark.parametrize(
+    ("offset", "name"), [("9" * 5000, "Ada"), ("-1", "Ada"), ("²", "Ada"), ("4", ""), ("3", " ")]
+)
+def test_names_of_gap_that_are_nowhere(tmp_path, offset, name):
+    header = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\n"
+    row = f"1\tAda saw her\ther\t8\t{name}\t{offset}\tTRUE\tAda\t0\tFALSE\n"
+    with pytest.raises(DataError, match=r"line 2: A .* is not at .* in the text"):
+        read_coreference(tmp_path, "a.tsv", header + row)
+
+
+def test_brackets_without_end(tmp_path):
+    """Each mention is compared with those that are open: a hundred thousand would take hours."""
+    opened = "".join(f"0\tword\t({number}\n" for number in range(100_000))
+    with pytest.raises(DataError, match="line 102: more than 100 mentions are open"):
+        read_coreference(tmp_path, "a.conll", f"#begin document x\n{opened}")
+
+
+def test_answers_that_are_nowhere(tmp_path):
+    """Each answer is searched for near its place: in all of a long text it would take hours."""
+    answer = {"text": "zz", "answer_start": 5}
+    asked = {"id": "1", "question": "Who ?", "answers": [answer] * 20_000}
+    paragraph = {"context": "za" * 2_000_000, "qas": [asked]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    tokenize = QUESTIONS.tokenizer(TokenizerSpec(name="whitespace"))
+    outcome = run_limited(lambda: QUESTIONS.read(path, tokenize=tokenize), size=path.stat().st_size)
+    assert outcome.kind == "ok"
+    assert outcome.seconds < 10

@@ -45,12 +45,13 @@ def index(
     if documents:
         read = elmokit.read_documents(documents, text_field=text_field)
         made: dict[str, Any] = {"words": not no_words, "language": language, "overwrite": overwrite}
-        with elmokit.Index.build((), out, model=elmokit.load(**model), **made) as opened:
-            report = opened.add(read, progress=not quiet)
-        if as_json:
-            print_json(report)
-        elif not quiet:
-            click.echo(f"{out}: {report}", err=True)
+        with elmokit.Index.build(
+            read, out, model=elmokit.load(**model), progress=not quiet, **made
+        ) as opened:
+            if as_json:
+                print_json(opened.report)
+            elif not quiet:
+                click.echo(f"{out}: {opened.report}", err=True)
     if delete or merge:
         with elmokit.Index.open(out) as opened:
             count = opened.delete(delete)

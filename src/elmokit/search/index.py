@@ -3,9 +3,7 @@
 import contextlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,7 +24,7 @@ from elmokit.embed import Embedder, load
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.documents import Document, as_documents
 from elmokit.search.index_arrays import check_files
-from elmokit.search.index_creation import IndexReport, create_index
+from elmokit.search.index_creation import IndexReport, create_index, index_settings, may_replace
 from elmokit.search.manifest import Manifest, SegmentEntry, entry_of, mark_deleted
 from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
@@ -39,6 +37,7 @@ from elmokit.search.terms import make_term_finder
 
 _SEGMENT_CHARACTERS = 8_000_000  # of text; its words take some 300 MB while they are written
 _MOST_SEGMENTS = 10  # of one size; more are merged
+_LARGE = 150_000  # passages; a segment of so many is merged only when asked for, so that memory is bounded
 
 
 class Index:
@@ -46,7 +45,13 @@ class Index:
 
     Searching sees the index as it was when it was opened, or last changed through this object. Several
     processes may read an index while one writes it.
+
+    Attributes:
+        path: Its folder.
+        report: What `build` has added; None for an index that was opened.
     """
+
+    report: IndexReport | None = None
 
     def __init__(self, path: Path, embedder: Embedder | None, temporary: contextlib.ExitStack) -> None:
         self.path = path
@@ -76,7 +81,7 @@ class Index:
             words: Whether to store the vectors of words, about 200 bytes each: for late interaction.
             language: The language of the text, for sentences and words; by default the model's.
             passages: How documents are cut into passages.
-            overwrite: Replace an index that is there.
+            overwrite: Replace an index that is there, once the new one is whole.
             progress: Show progress on standard error, if that is a terminal.
 
         Raises:
@@ -91,19 +96,18 @@ class Index:
         if language is None:
             raise ConfigError("the model does not say its language; pass that of the text, language='en'")
         make_term_finder(language)
-        settings = {
-            "model": embedder.path,
-            "elmokit": version("elmokit"),
-            "language": language,
-            "words": words,
-            "passages": asdict(passages or PassageSettings()),
-            **PassageVectors(embedder).settings(),
-        }
+        settings = index_settings(embedder, language, words=words, passages=passages or PassageSettings())
         with locked(folder, parents=True), write_errors(folder):
-            create_index(folder, settings, overwrite=overwrite)
+            replaced = overwrite and may_replace(folder)  # by what is whole
+            with (
+                draft_folder(folder, overwrite=True) if replaced else contextlib.nullcontext(folder) as place
+            ):
+                create_index(place, settings)
+                new = cls(place, embedder, contextlib.ExitStack())
+                report = (new._add if replaced else new.add)(documents, progress=progress)
         index = cls(folder, embedder, temporary)
         weakref.finalize(index, temporary.close)  # so that a forgotten index leaves no folder, and no warning
-        index.add(documents, progress=progress)
+        index.report = report
         return index
 
     @classmethod
@@ -194,14 +198,18 @@ class Index:
             DataError: The index cannot be written, or a document is not valid.
             BusyError: Another process is writing the index.
         """
+        with self._writing():
+            return self._add(documents, progress=progress)
+
+    def _add(self, documents: Iterable[str | Document], *, progress: bool) -> IndexReport:
         counts = {"added": 0, "replaced": 0, "unchanged": 0}
         groups = group_until(as_documents(documents), lambda one: len(one.text) + 200, _SEGMENT_CHARACTERS)
-        with self._writing(), progress_display(shown=progress) as start:
+        with progress_display(shown=progress) as start:
             advance = start("documents")
             for group in groups:
                 self._commit({document.id: document for document in group}, counts)
+                self._merge_if_many()
                 advance(len(group))
-            self._merge_if_many()
         return IndexReport(**counts)
 
     def _commit(self, group: dict[str, Document], counts: dict[str, int]) -> None:
@@ -262,7 +270,8 @@ class Index:
         while True:
             classes: dict[int, list[int]] = {}
             for number, segment in enumerate(self._segments):
-                classes.setdefault(len(str(max(1, len(segment.passages)))), []).append(number)
+                if len(segment.passages) < _LARGE:
+                    classes.setdefault(len(str(max(1, len(segment.passages)))), []).append(number)
             many = [numbers for _, numbers in sorted(classes.items()) if len(numbers) > _MOST_SEGMENTS]
             if not many:
                 return
@@ -348,7 +357,14 @@ class Index:
             raise ConfigError(f"retrievers are {', '.join(RETRIEVERS)}, found {sorted(unknown) or 'none'}")
         if "late" in by and not has_words:
             raise ConfigError("this index was built without the vectors of words; build it with words=True")
-        return self._searcher.search(list(queries), k, by=by, where=where, explain=explain)
+        asked = list(queries)
+        try:
+            return self._searcher.search(asked, k, by=by, where=where, explain=explain)
+        except DataError:
+            if Manifest.read(self.path) == self._manifest:
+                raise
+            self._read()  # a writer has deleted a file that is opened late
+            return self._searcher.search(asked, k, by=by, where=where, explain=explain)
 
     def check(self) -> None:
         """Compare the checksums of all files.

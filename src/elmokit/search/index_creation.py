@@ -1,13 +1,18 @@
 """Make an empty index, and report what was added."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from elmokit.base import draft_folder
+from elmokit.embed import Embedder
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.manifest import FILE, Manifest
+from elmokit.search.passage_vectors import PassageVectors
+from elmokit.search.passages import PassageSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,26 +33,51 @@ class IndexReport:
         return f"{self.added:,} documents added, {self.replaced:,} replaced, {self.unchanged:,} unchanged"
 
 
-def create_index(folder: Path, settings: Mapping[str, Any], *, overwrite: bool) -> None:
+def index_settings(
+    embedder: Embedder, language: str, *, words: bool, passages: PassageSettings
+) -> dict[str, Any]:
+    """Return what an index records of itself."""
+    return {
+        "model": embedder.path,
+        "elmokit": version("elmokit"),
+        "language": language,
+        "words": words,
+        "passages": asdict(passages),
+        **PassageVectors(embedder).settings(),
+    }
+
+
+def may_replace(folder: Path) -> bool:
+    """Return whether there is an index to be replaced.
+
+    Raises:
+        DataError: Something else is there.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    if not (folder / FILE).is_file():
+        raise DataError(f"{folder} is no index, and is not replaced; choose another folder")
+    return True
+
+
+def create_index(folder: Path, settings: Mapping[str, Any]) -> None:
     """Make an empty index, unless there is one with these settings.
 
     Raises:
         ConfigError: The index there has other settings.
         DataError: Something else is there.
     """
-    if (folder / FILE).is_file() and not overwrite:
-        found = Manifest.read(folder).settings
-        names = ("fingerprint", "language", "words", "passages")
-        different = [name for name in names if found.get(name) != settings[name]]
-        if different:
-            raise ConfigError(
-                f"{folder} is an index with another {' and '.join(different)}; choose another folder, or "
-                "replace it with overwrite=True"
-            )
+    if not (folder / FILE).is_file():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise DataError(f"{folder} exists and is no index; choose another folder")
+        with nullcontext(folder) if folder.exists() else draft_folder(folder) as place:
+            Manifest(dict(settings), (), 1).write(place)
         return
-    if folder.exists() and not overwrite and any(folder.iterdir()):
-        raise DataError(f"{folder} exists and is no index; choose another folder")
-    if overwrite and folder.exists() and any(folder.iterdir()) and not (folder / FILE).is_file():
-        raise DataError(f"{folder} is no index, and is not replaced; choose another folder")
-    with draft_folder(folder, overwrite=overwrite) as draft:
-        Manifest(dict(settings), (), 1).write(draft)
+    found = Manifest.read(folder).settings
+    names = ("fingerprint", "language", "words", "passages")
+    different = [name for name in names if found.get(name) != settings[name]]
+    if different:
+        raise ConfigError(
+            f"{folder} is an index with another {' and '.join(different)}; choose another folder, or "
+            "replace it with overwrite=True"
+        )

@@ -110,13 +110,20 @@ def _adapt(
         min_tokens=1,
         heldout=[files[1]] if lines[1] else [],
     )
-    begun: dict[str, Any] = {"resume": True} if (out / "training").exists() else {}
-    if not begun:
-        begun = {"sources": files[0], "preparation": preparation, "recipe": "adapt", "minutes": minutes}
-        begun |= {"start": encoder.spec, "workers": 1, "changes": {"batch": _batch(lines[0])}}
     say(f"{encoder.spec} reads the training text before it is frozen")
     try:
-        changes = pretrain(out=out, device=device, **begun)
+        changes = pretrain(
+            files[0],
+            out=out,
+            recipe="adapt",
+            changes={"batch": _batch(lines[0])},
+            preparation=preparation,
+            minutes=minutes,
+            start=encoder.spec,
+            workers=1,
+            device=device,
+            resume=(out / "training").exists(),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             "interrupted while the encoder was adapted; the same call with resume=True continues"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from pathlib import Path
 
+from elmokit.base import parse_count, shown
 from elmokit.errors import DataError
 from elmokit.tasks.core import Formats, Tokenize, numbered_lines
 from elmokit.text import Token
@@ -28,6 +29,7 @@ _NO_MENTION = ("", "_", "-", "*")
 _SLIPS = (
     0.01  # the share of mentions that may cross others or belong to two entities: published data have some
 )
+_MOST_OPEN = 100  # entities at one word; published data have some ten
 _SENTENCE_END = re.compile(r"[.!?。！？…]+")
 _CLOSING = re.compile(r"[\"'”’)\]»」』）]+")
 _GAP = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
@@ -79,12 +81,13 @@ def split_tokens(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
 
 def _read_conll(path: Path, tokenize: Tokenize) -> Iterator[CorefDocument]:
     document: _Brackets | None = None
-    slips: list[str] = []
-    mentions = 0
+    slips = mentions = 0
+    first_slip = ""
     for where, line in chain(numbered_lines(path), [(f"{path}, its end", "#begin document")]):
         if _BEGIN.match(line):
             if document is not None:
                 yield document.finished()
+                first_slip = first_slip or document.first_slip
                 slips += document.slips
                 mentions += document.mentions
             document = _Brackets(where)
@@ -98,22 +101,22 @@ def _read_conll(path: Path, tokenize: Tokenize) -> Iterator[CorefDocument]:
                     f"{line!r:.60}; is it a file with coreference brackets?"
                 )
             document.add(where, line)
-    if len(slips) > _SLIPS * mentions:
-        raise DataError(f"{slips[0]}; {len(slips)} of {mentions} mentions are like that; repair the brackets")
+    if slips > _SLIPS * mentions:
+        raise DataError(f"{first_slip}; {slips} of {mentions} mentions are like that; repair the brackets")
     if slips:
-        logger.warning("%s (%d of %d mentions are like that)", slips[0], len(slips), mentions)
+        logger.warning("%s (%d of %d mentions are like that)", first_slip, slips, mentions)
 
 
 class _Brackets:
     """One document as it is read, line by line."""
 
     def __init__(self, where: str) -> None:
-        self.slips: list[str] = []
-        self.mentions = 0
+        self.first_slip = ""
+        self.slips = self.mentions = 0
         self._where = where
         self._sentences: list[list[str]] = [[]]
         self._count = 0  # of the words so far
-        self._open: dict[str, list[tuple[int, str]]] = defaultdict(list)  # entity → starts and their places
+        self._open: dict[str, list[tuple[int, str]]] = {}  # entity → starts and their places
         self._entity_of: dict[Mention, str] = {}
 
     def add(self, where: str, line: str) -> None:
@@ -141,24 +144,38 @@ class _Brackets:
         closing: list[tuple[Mention, str]] = []
         for single, opened, closed in (match.groups() for match in found):
             if opened:
-                self._open[opened].append((self._count, where))
-            elif closed and not self._open[closed]:
+                self._open.setdefault(opened, []).append((self._count, where))
+                if len(self._open) > _MOST_OPEN:
+                    raise DataError(f"{where}: more than {_MOST_OPEN} mentions are open; repair the brackets")
+            elif closed and closed not in self._open:
                 raise DataError(f"{where}: {closed}) closes a mention that was not opened in this sentence")
             elif single or closed:
-                start = self._open[closed].pop()[0] if closed else self._count
+                start = self._close(closed) if closed else self._count
                 closing.append(((start, self._count + 1), single or closed))
         for mention, entity in closing:
             self.mentions += 1
             self._check(where, mention, entity)
 
+    def _close(self, entity: str) -> int:
+        """Return where the mention of an entity began that was opened last."""
+        starts = self._open[entity]
+        start, _ = starts.pop()
+        if not starts:
+            del self._open[entity]
+        return start
+
     def _check(self, where: str, mention: Mention, entity: str) -> None:
         """Note a mention, and whether it is that of two entities or crosses one that is still open."""
         other = self._entity_of.setdefault(mention, entity)
         if other != entity:
-            self.slips.append(f"{where}: a mention belongs to both entities {other} and {entity}")
+            self._slip(f"{where}: a mention belongs to both entities {other} and {entity}")
         for name, starts in self._open.items():
-            if any(start > mention[0] for start, _ in starts):
-                self.slips.append(f"{where}: mentions of the entities {entity} and {name} cross")
+            if starts[-1][0] > mention[0]:
+                self._slip(f"{where}: mentions of the entities {entity} and {name} cross")
+
+    def _slip(self, message: str) -> None:
+        self.first_slip = self.first_slip or message
+        self.slips += 1
 
     def end_sentence(self) -> None:
         """Begin a new sentence; no mention may go on in it."""
@@ -216,10 +233,13 @@ def _gap_document(row: dict[str, str], tokenize: Tokenize, where: str) -> CorefD
 def _gap_mention(row: dict[str, str], name: str, tokens: Sequence[Token], where: str) -> Mention:
     """Return the tokens of a marked word or name."""
     offset = row[f"{name}-offset"]
-    if not offset.isdecimal() or not row["Text"].startswith(row[name], int(offset)):
-        raise DataError(f"{where}: {name} {row[name]!r} is not at {offset!r} in the text; get the file again")
-    start, end = int(offset), int(offset) + len(row[name])
-    inside = [place for place, token in enumerate(tokens) if token.start < end and token.end > start]
+    start = parse_count(offset)
+    end = (start or 0) + len(row[name])
+    inside = [place for place, token in enumerate(tokens) if token.start < end and token.end > (start or 0)]
+    if start is None or not row["Text"].startswith(row[name], start) or not inside:
+        raise DataError(
+            f"{where}: {name} {shown(row[name])} is not at {shown(offset)} in the text; get the file again"
+        )
     return inside[0], inside[-1] + 1
 
 

@@ -20,6 +20,7 @@ from elmokit.text import Token, read_lines
 logger = logging.getLogger(__name__)
 
 _CHARACTERS_PER_VALUE = 50  # at least, as SQuAD has
+_SEARCHED = 10_000  # characters around the place where an answer should be; SQuAD has shorter passages
 
 Span: TypeAlias = tuple[int, int]  # the first token and the last
 
@@ -137,7 +138,7 @@ def _example(
 ) -> tuple[AskedPassage, int]:
     """Return a question, and how many of its answers are not where the file says."""
     question = tuple(token.text for token in tokenize(_string(data, "question", where)))
-    answers, spans, moved = [], [], 0
+    answers, spans, moved = [], dict[Span, None](), 0
     listed = [] if data.get("is_impossible") is True else _parts(data, "answers", where, "answer")
     for place, answer in listed:
         text, said = _string(answer, "text", place), answer.get("answer_start")
@@ -148,8 +149,8 @@ def _example(
         span = None if start < 0 else passage.span_of(start, start + len(text))
         answers.append(text)
         moved += start not in (said, -1)
-        if span is not None and span not in spans:
-            spans.append(span)
+        if span is not None:
+            spans[span] = None
     found = AskedPassage(
         question, passage, tuple(answers), tuple(spans), id=str(data.get("id", "")), where=where
     )
@@ -158,12 +159,10 @@ def _example(
 
 def _nearest(text: str, wanted: str, place: int) -> int:
     """Return where `wanted` occurs nearest to a place, or -1."""
-    places = []
-    at = text.find(wanted)
-    while at >= 0:
-        places.append(at)
-        at = text.find(wanted, at + 1)
-    return min(places, key=lambda found: abs(found - place), default=-1)
+    least, most = max(0, place - _SEARCHED), max(0, place + _SEARCHED)
+    before = text.rfind(wanted, least, max(0, place) + len(wanted))
+    after = text.find(wanted, max(0, place), most)
+    return min((at for at in (before, after) if at >= 0), key=lambda at: abs(at - place), default=-1)
 
 
 FORMATS = Formats[AskedPassage]({"squad": _read_squad}, {".json": "squad"}, with_offsets=True)
