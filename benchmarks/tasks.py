@@ -26,7 +26,7 @@ from elmokit.tasks import Compared, MeasuredRun, compare, comparison_text, find_
 from elmokit.tasks.core import draw_comparison, read_data
 from task_pages import KEPT, read_kept, write_page, write_section
 from task_rows import CURVES, ROWS, Row
-from task_times import TimedTagger
+from task_times import TimedTask
 
 COMPARED = "ner-conll2003"  # with BERT
 ADAPTED = ("ner-conll2003", "sentiment-sst5")
@@ -156,9 +156,13 @@ class Benchmark:
         joined.write_text(json.dumps({"data": articles}), encoding="utf-8")
         return joined
 
-    def timed(self, encoder: str) -> TimedTagger:
+    def timed(self, encoder: str) -> TimedTask:
         """A twentieth of the named entities, to take times of."""
-        return TimedTagger(self.tasks / COMPARED, encoder, self.work / "timed-cache", changes=self.changes)
+        return TimedTask(
+            *("tagger", self.tasks / COMPARED, encoder, self.work / "timed-cache"),
+            changes=self.changes,
+            tokenizer="whitespace",
+        )
 
     def epoch_times(self) -> dict[str, float]:
         """An epoch of NER with cached vectors, one that runs the frozen biLM, and one that tunes it."""

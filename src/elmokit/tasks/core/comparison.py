@@ -30,6 +30,7 @@ from elmokit.tasks.core.pictures import draw_comparison
 from elmokit.tasks.core.task_model import TaskModel, num_tokens
 from elmokit.tasks.core.task_settings import TaskSettings
 from elmokit.tasks.core.training import open_training, train
+from elmokit.training import Checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class MeasuredRun:
         training: milliseconds per 1,000 tokens in an epoch, with cached vectors if the encoder is frozen.
         use: milliseconds per 1,000 tokens of dev, from tokens to labels.
         memory: peak memory in megabytes.
-        seconds: the whole training took, with the vectors of frozen encoders that were not cached yet.
+        seconds: of training until it stopped, without the vectors of frozen encoders.
         mixes: the learnt mixes of the encoders' layers: encoder, place, shares and gamma of each.
     """
 
@@ -145,7 +146,8 @@ def compare(
         adapt: let each ELMo read the training text first, once for all seeds; see `train`.
         adapt_text: further text for it to read.
         allow_unseen: count new labels as errors.
-        resume: continue an interrupted comparison; finished runs are not repeated.
+        resume: continue an interrupted comparison: finished runs are not repeated, and the one that was
+            interrupted goes on from its last checkpoint.
         overwrite: train again what is in `out` already.
         notice: called with each run when it is done.
 
@@ -170,8 +172,9 @@ def compare(
             raise DataError(
                 f"{folder} is not empty; choose another name, or pass resume=True or overwrite=True"
             )
-        for old in folder.glob(f"*/{_MEASURED}") if overwrite else ():
-            old.unlink()
+        for run in folder.glob("*-seed*") if overwrite else ():
+            (run / _MEASURED).unlink(missing_ok=True)
+            remove_folder(run / "checkpoints")
         for encoder in encoders:
             open_encoders(encoder)  # report a wrong name before hours of training, not after
         results = _all_runs(encoders, folder, seeds, settings, arguments, notice)
@@ -277,7 +280,8 @@ def _run_child(sender: Connection, out: Path, arguments: dict[str, Any]) -> None
 
 def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
     """Train and use a model, and return what it took; runs in the child."""
-    found = train(**arguments, out=out, overwrite=True, cache=out.parent / "cache")
+    begun = Checkpoints(out).exist
+    found = train(**arguments, out=out, resume=begun, overwrite=not begun, cache=out.parent / "cache")
     model = arguments["task"].load(out)
     opened = open_training(**arguments)
     examples = opened.data.dev
@@ -293,7 +297,7 @@ def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
         training=1e6 * statistics.fmean(entry["epoch_seconds"] for entry in found.history) / found.tokens,
         use=1e6 * use / max(1, sum(map(num_tokens, examples))),
         memory=peak_memory() / 1024**2,
-        seconds=found.seconds,
+        seconds=found.history[-1]["seconds"],
         mixes=[vars(mix) for mix in found.model.inputs.learnt_mixes()],
     )
     measured = {"metric": found.scores.main, "run": asdict(run), "purpose": opened.purpose()}
