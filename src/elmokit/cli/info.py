@@ -15,7 +15,7 @@ from elmokit.cli.printing import in_options, print_json, print_table
 @options.weights_option
 @options.json_option
 def info(model: str, weights: str | None, as_json: bool) -> None:
-    """Print what MODEL is: layers and weights, or how far a run is.
+    """Print what MODEL is: its layers, or how far a run is.
 
     MODEL may be anything that elmokit writes: a model, a task model, a corpus, vectors, a run.
     """

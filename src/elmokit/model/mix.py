@@ -22,9 +22,9 @@ _EPSILON: dict[LayerNorm, float] = {"bilm-tf": 1e-12, "allennlp": 1e-13}
 class ScalarMix(nn.Module):
     """The task's own mix of the layers (Peters et al. 2018, eq. 1), and its variants.
 
-        softmax:   ELMo_t = γ · Σ_j softmax(w)_j · h_{t,j}       w and γ are learned
+        softmax:   ELMo_t = γ · Σ_j softmax(w)_j · h_{t,j}       w and γ are learnt
         fixed:     ELMo_t = Σ_j s_j · h_{t,j}                    s is given and stays
-        residual:  ELMo_t = E(x_t) + Σ_{j≥1} s_j · h_{t,j}       s is learned, not normalised; E(x) = h_0
+        residual:  ELMo_t = E(x_t) + Σ_{j≥1} s_j · h_{t,j}       s is learnt, not normalised; E(x) = h_0
 
     With `layer_norm` each layer is first normalised by one mean and one variance over all counted positions
     and features: (h - μ) / √(σ² + ε). The old systems differ in what they count: "bilm-tf" (simple_elmo too;
@@ -70,8 +70,8 @@ class ScalarMix(nn.Module):
             )
         self.kind = kind
         self.layer_norm = layer_norm
-        learned = kind != "fixed"
-        self.weights = nn.Parameter(torch.tensor(list(weights), dtype=torch.float32), requires_grad=learned)
+        learnt = kind != "fixed"
+        self.weights = nn.Parameter(torch.tensor(list(weights), dtype=torch.float32), requires_grad=learnt)
         self.gamma = nn.Parameter(torch.tensor(float(gamma))) if kind == "softmax" else None
         self.dropout = Dropout(dropout)
 
