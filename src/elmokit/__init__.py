@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         perplexity_file,
     )
     from elmokit.model import ScalarMix
-    from elmokit.pretraining import PerplexityChange, Recipe, pretrain, read_recipe
+    from elmokit.pretraining import BertRecipe, MaskedScores, PerplexityChange, Recipe, pretrain, read_recipe
     from elmokit.search import (
         Document,
         Hit,
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
+    "BertRecipe",
     "BusyError",
     "Candidate",
     "Classifier",
@@ -114,6 +115,7 @@ __all__ = [
     "IntentModel",
     "LabelledSpan",
     "LanguageModel",
+    "MaskedScores",
     "Match",
     "MissingExtra",
     "ModelBundle",
@@ -194,7 +196,7 @@ _ROOMS = {
     "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
     "language_model": "Candidate LanguageModel Perplexity SentenceScore load_lm perplexity_file",
     "model": "ScalarMix",
-    "pretraining": "PerplexityChange Recipe pretrain read_recipe",
+    "pretraining": "BertRecipe MaskedScores PerplexityChange Recipe pretrain read_recipe",
     "search": (
         "Document Hit Index IndexReport Match PassageSettings RetrievalScores Use WordUse WordUses "
         "evaluate_search find_uses nearest_uses read_documents read_judgements read_queries "

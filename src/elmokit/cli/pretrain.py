@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,12 +12,15 @@ from elmokit.cli import options
 from elmokit.cli.printing import print_json, print_table
 
 if TYPE_CHECKING:
-    from elmokit.pretraining import PerplexityChange
+    from elmokit.pretraining import MaskedScores, PerplexityChange
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _RECIPE: dict[str, options.Decorator] = {
     "batch": click.option("--batch", type=int, help="Rows of text read in parallel, over all processes."),
     "unroll": click.option("--unroll", type=int, help="Tokens of a row in one step."),
+    "length": click.option("--length", type=int, help="bert: pieces of a row."),
+    "nsp": click.option("--nsp/--no-nsp", default=None, help="bert: predict next sentences.  [default: yes]"),
+    "whole_words": click.option("--whole-words", is_flag=True, default=None, help="bert: hide whole words."),
     "order": options.choice_option("--order", "document sentence", "Keep the order, or shuffle sentences."),
     "softmax": options.choice_option("--softmax", "sampled adaptive full", "Kind of softmax."),
     "negatives": click.option("--negatives", type=int, help="Words that a sampled softmax draws."),
@@ -29,7 +33,12 @@ _RECIPE: dict[str, options.Decorator] = {
 @click.command()
 @options.corpus_input
 @options.out_option("Folder of the model.", required=False)
-@options.choice_option("--size", "tiny small medium original", "Shape of the model.  [default: small]")
+@options.choice_option(
+    "--architecture", "lstm bert", "Kind of model: ELMo's LSTMs, or BERT.  [default: lstm]"
+)
+@options.choice_option(
+    "--size", "tiny mini small medium original", "Shape of the model.  [default: small; mini for bert]"
+)
 @click.option("--recipe", help="default, characters, adapt, paper, or a file.  [default: by the tokenizer]")
 @click.option("--minutes", type=_POSITIVE, help="Train for this long.")
 @options.count_option("--train-tokens", description="Train on this many tokens.")
@@ -58,7 +67,7 @@ def pretrain(
     quiet: bool,
     **settings: Any,
 ) -> None:
-    """Train an ELMo on your own text.
+    """Train an ELMo, or a BERT, on your own text.
 
     INPUT are files or globs of text (see elmokit prepare), or a folder that elmokit prepare wrote. Ctrl-C
     saves; elmokit pretrain --resume FOLDER continues. Under torchrun all processes train one model.
@@ -84,8 +93,9 @@ def pretrain(
     if as_json:
         print_json(*changes)
     elif not quiet:
-        _print_changes(changes)
-        click.echo(f"{out}: try elmokit fill -m {shlex.quote(out)} -t 'The [MASK] …'", err=True)
+        _print_scores(changes)
+        model = shlex.quote(f"bert:{out}" if (Path(out) / "tokenizer.json").exists() else out)
+        click.echo(f"{out}: try elmokit fill -m {model} -t 'The [MASK] …'", err=True)
 
 
 def _refuse_without_start(settings: dict[str, Any]) -> None:
@@ -101,6 +111,23 @@ def _places(sources: tuple[str, ...], out: str | None, *, resume: bool) -> tuple
     if out is None or not (sources or resume):
         raise click.UsageError(f"Missing {'INPUT…' if out else '-o/--out'}")
     return sources, out
+
+
+def _print_scores(found: "list[PerplexityChange] | list[MaskedScores]") -> None:
+    """Print what was measured at the end of a run."""
+    from elmokit.pretraining import MaskedScores, PerplexityChange
+
+    _print_changes([one for one in found if isinstance(one, PerplexityChange)])
+    masked = [one for one in found if isinstance(one, MaskedScores)]
+    if masked:
+        rows = [
+            (
+                *(one.text, f"{one.loss:.3f}", f"{one.accuracy:.1%}", f"{one.pieces:,}"),
+                "" if one.next_sentence is None else f"{one.next_sentence:.1%}",
+            )
+            for one in masked
+        ]
+        print_table(("text", "masked loss", "found", "pieces", "next sentence"), rows, numbers=4)
 
 
 def _print_changes(changes: "list[PerplexityChange]") -> None:

@@ -58,12 +58,17 @@ class BertEncoder:
         if not Path(folder).is_dir():
             raise ModelFileError(f"{folder} is not a folder; expected one as transformers saves it")
         transformers_logging.disable_progress_bar()
+        heads = logging.getLogger("transformers.modeling_utils")  # tells which weights of heads are left out
+        level = heads.level
+        heads.setLevel(logging.ERROR)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, add_prefix_space=True)
             model = AutoModel.from_pretrained(folder, local_files_only=True).float().eval()
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise ModelFileError(f"{folder}: transformers cannot open it: {reason}") from error
+        finally:
+            heads.setLevel(level)
         if not tokenizer.is_fast:
             raise ModelFileError(
                 f"{folder}: its tokenizer is one of transformers' slow ones, which do not say which word a "

@@ -11,6 +11,6 @@ text_to_model    from text to the model's folder
 
 from elmokit.pretraining.bilm.model_card import PerplexityChange
 from elmokit.pretraining.bilm.recipe import ADAPT, Recipe, read_recipe
-from elmokit.pretraining.bilm.text_to_model import pretrain
+from elmokit.pretraining.bilm.text_to_model import pretrain_bilm
 
-__all__ = ["ADAPT", "PerplexityChange", "Recipe", "pretrain", "read_recipe"]
+__all__ = ["ADAPT", "PerplexityChange", "Recipe", "pretrain_bilm", "read_recipe"]

@@ -9,7 +9,7 @@ from elmokit.base import COLOURS, drawing
 from elmokit.corpus import PreparedCorpus
 from elmokit.language_model import Perplexity
 from elmokit.model import BiLM
-from elmokit.pretraining.core import RunRecord
+from elmokit.pretraining.core import RunRecord, data_lines, training_lines
 from elmokit.training import Position, read_metrics
 
 
@@ -87,8 +87,10 @@ def model_card(
     if progress < 1:
         lines += ["", f"**The training was interrupted: {progress:.0%} of it is done.**"]
     lines += ["", "```python", "import elmokit", "", f'elmo = elmokit.load("{name}")', "```", ""]
-    lines += [*_model_lines(model, corpus), "", *_data_lines(corpus), "", *_perplexity_lines(changes), ""]
-    return "\n".join([*lines, *_training_lines(record, position), ""])
+    lines += [*_model_lines(model, corpus), "", *data_lines(corpus), "", *_perplexity_lines(changes), ""]
+    settings = {field.name: getattr(record.recipe, field.name) for field in fields(record.recipe)}
+    del settings["model"]
+    return "\n".join([*lines, *training_lines(record, position, settings), ""])
 
 
 def _model_lines(model: BiLM, corpus: PreparedCorpus) -> list[str]:
@@ -101,16 +103,6 @@ def _model_lines(model: BiLM, corpus: PreparedCorpus) -> list[str]:
         f"direction, {config.encoder.describe()}; {parameters / 1e6:.1f} million parameters without the "
         f"softmax of {len(corpus.vocabulary):,} words. "
         f"Tokenizer: {tokenizer.name}{language}{', lower-cased' if tokenizer.lowercase else ''}.",
-    ]
-
-
-def _data_lines(corpus: PreparedCorpus) -> list[str]:
-    train = corpus.report["train"]
-    return [
-        "## Data",
-        *(f"- `{Path(source['path']).name}`" for source in corpus.job["sources"]),
-        "",
-        f"{train['tokens']:,} tokens in {train['sentences']:,} sentences.",
     ]
 
 
@@ -133,22 +125,3 @@ def _perplexity_lines(changes: list[PerplexityChange]) -> list[str]:
                     f"| {found.words:,} |"
                 )
     return [*lines, "", "![learning curve](curve.png)"]
-
-
-def _training_lines(record: RunRecord, position: Position) -> list[str]:
-    began = ", ".join(filter(None, (record.version and f"elmokit {record.version}", record.date)))
-    settings = [field.name for field in fields(record.recipe) if field.name != "model"]
-    return [
-        "## Training",
-        f"{position.tokens:,} tokens in {position.step:,} steps, {_time(position.seconds)}"
-        f"{f'; {began}' if began else ''}. Computed by {', then by '.join(position.engines)}.",
-        "",
-        *(["```console", record.command, "```", ""] if record.command else []),
-        "| setting | value |",
-        "|---|---|",
-        *(f"| {name} | {getattr(record.recipe, name)} |" for name in settings),
-    ]
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

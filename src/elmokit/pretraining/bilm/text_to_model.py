@@ -51,7 +51,7 @@ from elmokit.training import (
 _EXPLODED = 2.0  # above the usual loss: more than seven times the perplexity
 
 
-def pretrain(
+def pretrain_bilm(
     sources: str | Path | Sequence[str | Path] | None = None,
     *,
     out: str | Path,
@@ -74,44 +74,10 @@ def pretrain(
     command: str = "",
     progress: bool = False,
 ) -> list[PerplexityChange]:
-    """Train a biLM on text and write it into a folder.
-
-    An interrupted run is continued by `pretrain(out=FOLDER, resume=True)`: it remembers the rest.
-
-    Args:
-        sources: Text files or globs, or one folder that `elmokit prepare` made.
-        out: The folder of the model.
-        minutes: Train that long.
-        tokens: Or on that many tokens.
-        epochs: Or for that many passes over the text; one pass if no budget is given.
-        language: Of the text, such as "en", if it is to be prepared in the default way.
-        preparation: How to prepare the text: settings, or what `PrepareSettings.from_options` takes.
-        recipe: "default", "characters", "paper", a TOML file, or a `Recipe`. If none is given, it is
-            "characters" for text that is tokenised by character (as Chinese is), else "default".
-        size: "tiny", "small", "medium" or "original", in place of the recipe's shape.
-        changes: Settings of the recipe to change, such as `{"batch": 64}`.
-        start: A model to train further; its shape takes the place of the recipe's.
-        grow: Instead, `start` grows to the recipe's larger shape and takes the vocabulary of the text. At
-            first it predicts what it did.
-        old_text: Text of the domain that `start` was trained on, to see what it loses.
-        teacher: A model, usually a larger one, whose layers the new model learns to imitate beside predicting
-            words.
-        resume: Continue an interrupted run in `out`. What is given again must be the same, except that the
-            budget may be another one.
-        workers: Processes that prepare the text.
-        device: To train on.
-        hdf5: Also write the model as AllenNLP and bilm-tf read it.
-        command: What the user typed, for the model card.
-        progress: Show how far it is, on standard error.
+    """Train a biLM on text; the arguments are those of `pretrain`.
 
     Returns:
         The perplexities at the end. Of several processes only the leading one gets any.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C was pressed. `out` holds the model as it is now; `resume=True` continues.
-        ConfigError: Settings do not fit together, or not with the run that is to be resumed.
-        DataError: The text cannot be read, or `out` cannot be used.
-        BusyError: Another process is writing `out`.
     """
     texts = [] if sources is None else [sources] if isinstance(sources, str | Path) else list(sources)
     if not isinstance(preparation, PrepareSettings):

@@ -49,7 +49,7 @@ def open_corpus(
 
 
 def check_places(out: Path, *, resume: bool, old_text: str | Path | None = None) -> None:
-    """Raise now what would otherwise be raised after hours.
+    """Check the output folder and the old text before hours of work.
 
     Raises:
         DataError: `out` holds something else than it should, or there is no old text.

@@ -1,11 +1,11 @@
 """The choice of a recipe, whatever the architecture: a name or a file, a size, and single changes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from elmokit.base import setting_changes
+from elmokit.base import refuse_unknown_keys, setting_changes
 
 
 class AnyRecipe(Protocol):
@@ -59,6 +59,7 @@ class RecipeChoice:
         recipe: Any = self.kind.named(str(named)) if isinstance(named, str | Path) else named
         if self.size is not None:
             recipe = recipe.resized(self.size)
+        refuse_unknown_keys(self.changes, (field.name for field in fields(self.kind)), "recipe")
         return replace(recipe, **self.changes)
 
 

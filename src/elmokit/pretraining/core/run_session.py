@@ -36,7 +36,7 @@ class Session:
         """The folder of the run, in that of the model."""
         return self.out / "training"
 
-    def train(self, loop: Loop, write_unfinished: Callable[[], None]) -> None:
+    def train(self, loop: Loop, write_unfinished: Callable[[], object]) -> None:
         """Train to the end of the budget.
 
         Args:

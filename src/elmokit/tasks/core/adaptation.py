@@ -4,14 +4,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from elmokit.base import check_number, locked, remove_folder, write_text
 from elmokit.corpus import PrepareSettings
-from elmokit.encoders import ElmoEncoder, Encoder
+from elmokit.encoders import Encoder, open_encoder
 from elmokit.errors import ConfigError
-from elmokit.formats import load_model, save_model
-from elmokit.pretraining import ADAPT, pretrain
+from elmokit.formats import UNRECORDED, load_model, save_model
+from elmokit.pretraining import ADAPT, pretrain_bilm
 from elmokit.text import TokenizerSpec, make_word_tokenizer, read_texts
 
 Texts = Sequence[Sequence[str]]
@@ -74,24 +73,24 @@ def adapted_encoders(
     Raises:
         ConfigError: none of the encoders is an ELMo.
     """
-    if not any(isinstance(encoder, ElmoEncoder) for encoder in encoders):
+    if not any(encoder.adaptable for encoder in encoders):
         raise ConfigError(f"adapt: none of the encoders {', '.join(e.spec for e in encoders)} is an ELMo")
     more = [_tokenised(file, tokenizer) for file in adaptation.files]
     lines = [_lines(train) + "".join(map(_lines, more)), _lines(dev)]
 
-    def adapted(encoder: ElmoEncoder) -> ElmoEncoder:
+    def adapted(encoder: Encoder) -> Encoder:
         made_of = repr((encoder.fingerprint(), adaptation.minutes, lines)).encode()
         kept = folder / f"adapted-{hashlib.sha256(made_of).hexdigest()[:16]}"
         with locked(kept, parents=True):
             if not (kept / "config.json").exists():
                 _adapt(encoder, lines, adaptation.minutes, kept, device, say)
-        return ElmoEncoder.open(str(kept), device=device)
+        return open_encoder(str(kept), device=device)
 
-    return [adapted(one) if isinstance(one, ElmoEncoder) else one for one in encoders]
+    return [adapted(one) if one.adaptable else one for one in encoders]
 
 
 def _adapt(
-    encoder: ElmoEncoder,
+    encoder: Encoder,
     lines: Sequence[str],
     minutes: float | None,
     kept: Path,
@@ -103,7 +102,7 @@ def _adapt(
     work.mkdir(parents=True, exist_ok=True)
     for file, text in zip(files, lines, strict=True):
         write_text(file, text)
-    original = encoder.embedder.tokenizer_spec
+    original = encoder.tokenizer or UNRECORDED
     preparation = PrepareSettings(
         tokenizer=TokenizerSpec(name="whitespace", lowercase=original.lowercase),
         split_sentences=False,
@@ -112,7 +111,7 @@ def _adapt(
     )
     say(f"{encoder.spec} reads the training text before it is frozen")
     try:
-        changes = pretrain(
+        changes = pretrain_bilm(
             files[0],
             out=out,
             recipe="adapt",
