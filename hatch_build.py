@@ -46,7 +46,7 @@ COMMON += ["-ffp-contract=off"]
 # Without it the library would need a newer C++ library than manylinux_2_17 promises.
 COMMON += ["-fno-sized-deallocation"]
 # GCC would keep constants of later steps in registers that the inner loop needs. clang has no such pass.
-COMMON += ["-fno-gcse", "-Wno-ignored-optimization-argument"]
+COMMON += ["-fno-gcse", "-Wno-ignored-optimization-argument", "-Wno-unknown-warning-option"]
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 

@@ -88,7 +88,7 @@ def test_int8_is_torchs_int8(engine, clip, monkeypatch):
     expected, _, _ = run(InferenceLSTM(layers, shape, "int8"), x, each)
     # The integers are the same but where a number lies between two of them and rounding decides.
     assert (out - expected).abs().median() < 2e-5
-    assert (out - expected).norm() < 0.003 * expected.norm()
+    assert (out - expected).norm() < 0.006 * expected.norm()
 
 
 @parametrize()
@@ -136,20 +136,65 @@ def test_what_is_not_a_number_stays_in_its_sentence(engine):
             assert cell[:, :, 1].isnan().all()
 
 
+# Rows of inputs: what their numbers are multiplied by, or what stands among them.
+KINDS = st.sampled_from([1.0, 1.0, 0.0, 1e-3, 1e-41, 1e-30, 30.0, 1e20, 1e30, "one huge", "nan", "inf"])
+
+
+def draw_rows(kinds, dim, seed):
+    x = draw_x(len(kinds), dim, seed)
+    place = seed % dim
+    for row, kind in zip(x, kinds, strict=True):
+        if kind == "one huge":
+            row[place] = 1e25
+        elif kind in ("nan", "inf"):
+            row[place] = float(kind)
+        else:
+            row *= kind
+    return x
+
+
 @parametrize()
 @cases
-@given(
-    values=st.lists(
-        st.floats(width=32, allow_nan=True, allow_infinity=True, allow_subnormal=True),
-        min_size=18,
-        max_size=18,
+@given(data=st.data())
+def test_any_shape_and_any_numbers(engine, data):
+    """Odd sizes, lengths, clips and states; inputs that are huge, tiny, NaN or infinite."""
+    cells, dim, projected = data.draw(sizes), data.draw(sizes), data.draw(st.booleans())
+    dim = dim if projected else cells
+    each, seed, number = data.draw(lengths), data.draw(seeds), data.draw(st.integers(1, 3))
+    kinds = data.draw(st.lists(KINDS, min_size=sum(each), max_size=sum(each)))
+    shape = make_shape(
+        cells, skip=data.draw(st.booleans()), clip=data.draw(clips), cell_clip=data.draw(clips)
     )
-)
-def test_any_input_is_survived(engine, values):
-    lstm = NativeLSTM(make_layers(17, 3), make_shape(17), engine)
-    out, hidden, cell = run(lstm, torch.tensor(values).view(6, 3), [4, 2])
-    for got, limit in ((out, 6.1), (hidden, 3.0), (cell, 3.0)):
-        assert ((got.abs() <= limit) | got.isnan()).all()
+    layers = make_layers(cells, dim, layers=number, projected=projected, seed=seed)
+    x = draw_rows(kinds, dim, seed)
+    start = draw_start(number, len(each), dim, cells, seed) if data.draw(st.booleans()) else None
+    found = run(NativeLSTM(layers, shape, engine), x, each, start, number)
+    if engine.precision != "float32":  # one such number makes the row NaN; in bfloat16 not always
+        x[x.isinf().any(1)] = torch.nan
+    expected = reference(layers, shape, x, each, start)
+    # The sums of large inputs have an error of their own size; those of huge ones are far from zero.
+    largest = max((float(row.abs().max()) for row in x if row.abs().max() < 1e4), default=0.0)
+    tolerance = 2e-6 * max(1.0, largest / 4)
+    for got, wanted in zip(found, expected, strict=True):
+        assert not (got.isnan() & ~wanted.isnan()).any()
+        if engine.precision != "bfloat16":
+            assert torch.equal(got.isnan(), wanted.isnan())
+        if engine.precision == "float32":
+            torch.testing.assert_close(got.double(), wanted, rtol=0, atol=tolerance, equal_nan=True)
+        elif (
+            shape.cell_clip is not None and number == 1
+        ):  # clipped, or near: rounding may saturate other gates
+            limit = shape.cell_clip if got is found[2] else _largest_output(layers, shape)
+            assert (got[~got.isnan()].abs() <= limit * 1.01 + 0.01).all()
+
+
+def _largest_output(layers, shape):
+    """What |h| never exceeds: its clip, and the sum of the weights that |σ · tanh| < 1 meets."""
+    projections = [one.projection for one in layers[0]]
+    if projections[0] is None:
+        return 1.0
+    reached = max(float(each.abs().sum(1).max()) for each in projections)
+    return min(reached, shape.projection_clip or reached)
 
 
 @parametrize("float32")

@@ -57,8 +57,8 @@ void transpose(const Item* from, int64_t from_stride, int64_t rows, int64_t coun
 
 // The inputs of a product by columns: (rows, count) to (count, rows), with zeros up to a whole step.
 template <class T>
-void transpose_inputs(const typename T::In* from, int64_t from_stride, int64_t rows, int64_t count,
-                      typename T::In* to, int64_t to_stride) {
+void transpose_inputs(const typename T::In* from, int64_t from_stride, int64_t rows, int64_t count, typename T::In* to,
+                      int64_t to_stride) {
   transpose(from, from_stride, rows, count, to, to_stride);
   for (int64_t k = 0; k < count; k++) fill_zero(to + k * to_stride + rows, round_up(rows, T::kGroup) - rows);
 }

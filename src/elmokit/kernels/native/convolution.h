@@ -40,8 +40,7 @@ void run_maxima(const ConvolutionRun& run) {
 }
 
 inline void add_maxima_gradient(const ConvolutionRun& run) {
-  __builtin_memset(run.grad_table, 0,
-                   static_cast<size_t>(run.width * run.characters * run.filters) * sizeof(float));
+  __builtin_memset(run.grad_table, 0, static_cast<size_t>(run.width * run.characters * run.filters) * sizeof(float));
   for (int64_t token = 0; token < run.tokens; token++) {
     const int64_t* ids = run.ids + token * run.length;
     for (int64_t k = 0; k < run.filters; k++) {

@@ -107,8 +107,9 @@ struct Packed {
   Memory<int32_t> offset;
 
   Packed() = default;
+  // Each part is multiplied by its factor, if there are factors.
   Packed(const Operations& with, Number number, int64_t parts, int64_t outputs, int64_t inputs, const float* from,
-         const float* from_bias, float bound) {
+         const float* from_bias, float bound, const float* factors = nullptr) {
     const int64_t lanes = with.lanes, vectors = 4 / parts;
     Matrix& m = matrix;
     m.inputs = inputs, m.outputs = outputs, m.parts = parts, m.bound = bound;
@@ -120,36 +121,40 @@ struct Packed {
     offset = zeros<int32_t>(m.panels * 4 * lanes);
     m.weights = weights.get(), m.bias = bias.get(), m.scale = scale.get(), m.offset = offset.get();
     for (int64_t part = 0; part < parts; part++) {
+      const float factor = factors ? factors[part] : 1.0f;
       for (int64_t output = 0; output < outputs; output++) {
         const int64_t panel = output / (vectors * lanes), within = output % (vectors * lanes);
         const int64_t vector = part * vectors + within / lanes, lane = within % lanes;
         const int64_t row = part * outputs + output, place = (panel * 4 + vector) * lanes + lane;
-        if (from_bias) bias.get()[place] = from_bias[row];
+        if (from_bias) bias.get()[place] = factor * from_bias[row];
         char* to = weights.get() + ((panel * m.steps * 4 + vector) * lanes + lane) * 4;
-        pack_row(with, number, from + row * inputs, to, scale.get() + place, offset.get() + place);
+        pack_row(with, number, from + row * inputs, factor, to, scale.get() + place, offset.get() + place);
       }
     }
   }
 
  private:
   // Write the weights of one output, `group` of them every 16 · lanes bytes.
-  void pack_row(const Operations& with, Number number, const float* row, char* to, float* unit, int32_t* zero) {
+  void pack_row(const Operations& with, Number number, const float* row, float factor, char* to, float* scale,
+                int32_t* zero) {
     float largest = 0.0f, poison = 0.0f;  // not zero, but NaN, if a weight is NaN or infinite
     for (int64_t k = 0; k < matrix.inputs; k++) {
       largest = std::fmax(largest, std::fabs(row[k]));
       poison += 0.0f * row[k];
     }
-    *unit = std::fmax(largest / 127, 1.17549435e-38f) + poison;
+    const float unit = std::fmax(largest / 127, 1.17549435e-38f) + poison;
+    *scale = factor * unit;
     int32_t sum = 0;
     for (int64_t k = 0; k < matrix.inputs; k++) {
       char* at = to + k / with.group * 16 * with.lanes + k % with.group * (4 / with.group);
       if (number == kFloat32) {
-        std::memcpy(at, row + k, 4);
+        const float scaled = factor * row[k];
+        std::memcpy(at, &scaled, 4);
       } else if (number == kBFloat16) {
-        const uint16_t rounded = bfloat16(row[k]);
+        const uint16_t rounded = bfloat16(factor * row[k]);
         std::memcpy(at, &rounded, 2);
       } else {
-        const int8_t rounded = poison == 0.0f ? static_cast<int8_t>(std::nearbyint(row[k] / *unit)) : int8_t{0};
+        const int8_t rounded = poison == 0.0f ? static_cast<int8_t>(std::nearbyint(row[k] / unit)) : int8_t{0};
         std::memcpy(at, &rounded, 1);
         sum += rounded;
       }
@@ -271,8 +276,8 @@ EXPORT int32_t elmokit_lstm_add(Recurrent* recurrent, const float* input, const 
   if (!projection && outputs != cells) return kBadArgument;
   const Operations& with = *recurrent->with;
   const float bound = !projection ? 1.0f : std::isinf(lstm.output_clip) ? 0.0f : lstm.output_clip;
-  PackedLayer packed{Packed(with, recurrent->number, 4, cells, outputs, input, bias, 0.0f),
-                     Packed(with, recurrent->number, 4, cells, outputs, state, nullptr, bound), Packed()};
+  PackedLayer packed{Packed(with, recurrent->number, 4, cells, outputs, input, bias, 0.0f, kGateFactors),
+                     Packed(with, recurrent->number, 4, cells, outputs, state, nullptr, bound, kGateFactors), Packed()};
   if (projection) packed.projection = Packed(with, recurrent->number, 1, outputs, cells, projection, nullptr, 1.0f);
   recurrent->layers.push_back({packed.input.matrix, packed.state.matrix, packed.projection.matrix});
   recurrent->packed.push_back(std::move(packed));

@@ -20,21 +20,27 @@ INLINE typename V::Floats clip(typename V::Floats x, float limit) {
   return V::min(V::set(limit), V::max(V::set(-limit), x));
 }
 
-// Update the cell and return σ(o) · tanh(c). With I = e⁻ⁱ, F = e⁻ᶠ, J = e⁻²ʲ, O = e⁻ᵒ, C = e⁻²ᶜ, all at most 2³⁰,
-// quotients are put together, so that two divisions are enough:
+// The gates of a row, from z as `kGateFactors` makes it. With I = e⁻ⁱ, F = e⁻ᶠ, J = e⁻²ʲ, O = e⁻ᵒ, C = e⁻²ᶜ, all at
+// most 2³⁰, quotients are put together, so that two divisions are enough:
 //     σ(f) · c + σ(i) · tanh(j) = (c (1 + I) (1 + J) + (1 - J) (1 + F)) / ((1 + I) (1 + J) (1 + F))
 //     σ(o) · tanh(c) = (1 - C) / ((1 + O) (1 + C))
-template <class V>
-INLINE typename V::Floats gates(const typename V::Floats (&z)[4], float* cell, float limit) {
-  const typename V::Floats one = V::set(1.0f);
-  const typename V::Floats i = one + exp_minus<V>(z[0]), f = one + exp_minus<V>(z[1]);
-  const typename V::Floats j = exp_minus_twice<V>(z[2]), o = one + exp_minus<V>(z[3]);
+// First all rows of a block update their cells, then all give their outputs: the CPU works on several rows at a time.
+template <class T, class V = typename T::Vectors>
+INLINE void update_cell(typename V::Floats (&z)[4], float* cell, float limit) {
+  constexpr int kDegree = T::kExp2Degree;
+  const typename V::Floats one = V::set(1.0f), j = exp2<V, kDegree>(z[2]);
+  const typename V::Floats i = one + exp2<V, kDegree>(z[0]), f = one + exp2<V, kDegree>(z[1]);
   const typename V::Floats both = i * (one + j);
-  const typename V::Floats c = V::multiply_add(V::load(cell), both, (one - j) * f) / (both * f);
-  const typename V::Floats clipped = clip<V>(c, limit);
-  V::store(cell, clipped);
-  const typename V::Floats e = exp_minus_twice<V>(clipped);
-  return (one - e) / (o * (one + e));
+  z[0] = clip<V>(V::multiply_add(V::load(cell), both, (one - j) * f) / (both * f), limit);
+  z[3] = one + exp2<V, kDegree>(z[3]);
+  V::store(cell, z[0]);
+}
+
+// σ(o) · tanh(c), from what `update_cell` left in z: c and 1 + O.
+template <class T, class V = typename T::Vectors>
+INLINE typename V::Floats gate_output(const typename V::Floats (&z)[4]) {
+  const typename V::Floats one = V::set(1.0f), e = exp2<V, T::kExp2Degree>(z[0] * V::set(-2 * kLog2e));
+  return (one - e) / (z[3] * (one + e));
 }
 
 // The memory of one call.
@@ -80,27 +86,42 @@ struct Step {
   const Lstm& lstm;
   const Layer& layer;
   const Space<T>& space;
-  int64_t batch;
+  int64_t batch, rows;  // sentences, and those that still run
   Inputs<T> x, h;
   bool has_hidden;
   const float* ahead;  // W_x x + b, or null
   float* out;          // (b, P)
 };
 
-// W_x x + W_h h + b, gates, and σ(o) · tanh(c) for M rows of one group of cells.
-template <class T, int M>
+// Fetch the share of `rows` of a step's weights of the next group: all rows of a step together fetch all of them.
+INLINE void fetch_ahead(const Matrix& w, int64_t bytes, int64_t group, int64_t row, int64_t rows, int64_t all) {
+  const char* next = w.weights + (group + 1) * bytes;
+  const int64_t end = smaller(row + rows, all) * bytes / all;
+  for (int64_t at = row * bytes / all / 64 * 64; at < end; at += 64) _mm_prefetch(next + at, _MM_HINT_T0);
+}
+
+// W_x x + W_h h + b, gates, and σ(o) · tanh(c) for M rows of one group of cells; `kBoth`: the two products at once.
+template <class T, int M, bool kBoth>
 __attribute__((noinline)) void gate_block(const Step<T>& step, int64_t group, int64_t row) {
   using V = typename T::Vectors;
   const Space<T>& space = step.space;
+  const Matrix &input = step.layer.input, &state = step.layer.state;
   typename V::Floats z[M][4];
   if (step.ahead) {
     UNROLLED (m, M)
       UNROLLED (v, 4) z[m][v] = V::load(step.ahead + (((row + m) * space.groups + group) * 4 + v) * V::kLanes);
   } else {
-    start_from_bias<V, M>(step.layer.input, group, z);
-    add_product<T, M>(step.layer.input, group, step.x.from(row), z);
+    start_from_bias<V, M>(input, group, z);
   }
-  if (step.has_hidden) add_product<T, M>(step.layer.state, group, step.h.from(row), z);
+  if constexpr (kBoth) {
+    const int64_t bytes = input.steps * 16 * V::kLanes;
+    fetch_ahead(input, bytes, group, row, M, step.rows);
+    fetch_ahead(state, bytes, group, row, M, step.rows);
+    add_both_products<T, M>(input, step.x.from(row), state, step.h.from(row), group, z);
+  } else {
+    if (!step.ahead) add_product<T, M>(input, group, step.x.from(row), z);
+    if (step.has_hidden) add_product<T, M>(state, group, step.h.from(row), z);
+  }
   // Read before the first store of bytes, after which the compiler would read all of it again.
   const float limit = step.lstm.cell_clip;
   const bool projected = step.layer.projection.outputs > 0;
@@ -108,8 +129,9 @@ __attribute__((noinline)) void gate_block(const Step<T>& step, int64_t group, in
   float* cell = space.cell.get() + (group * step.batch + row) * V::kLanes;
   float* plain = step.out + row * stride + group * V::kLanes;
   typename T::In* memory = space.memory.get() + row * stride + group * V::kLanes;
+  UNROLLED (m, M) update_cell<T>(z[m], cell + m * V::kLanes, limit);
   UNROLLED (m, M) {
-    const typename V::Floats y = gates<V>(z[m], cell + m * V::kLanes, limit);
+    const typename V::Floats y = gate_output<T>(z[m]);
     if (projected) {
       T::store(memory + m * stride, y * V::set(1.0f / T::kUnit));
     } else {
@@ -119,12 +141,20 @@ __attribute__((noinline)) void gate_block(const Step<T>& step, int64_t group, in
 }
 
 template <class T>
-void run_step(const Step<T>& step, int64_t rows) {
+void run_step(const Step<T>& step) {
   using V = typename T::Vectors;
   const Space<T>& space = step.space;
+  const int64_t rows = step.rows;
   for (int64_t group = 0; group < space.groups; group++) {
-    for_rows<T::kRows>(rows,
-                       [&](auto number, int64_t row) { gate_block<T, decltype(number)::value>(step, group, row); });
+    if constexpr (T::kBothRows > 0) {
+      if (!step.ahead && step.has_hidden) {
+        for_rows<T::kBothRows>(
+            rows, [&](auto number, int64_t row) { gate_block<T, decltype(number)::value, true>(step, group, row); });
+        continue;
+      }
+    }
+    for_rows<T::kRows>(
+        rows, [&](auto number, int64_t row) { gate_block<T, decltype(number)::value, false>(step, group, row); });
   }
   if (step.layer.projection.outputs == 0) return;
   if constexpr (T::kScaled) {  // NaN in the inputs of a row makes the whole row NaN
@@ -231,8 +261,11 @@ void run_layer(const Lstm& lstm, const Run& run, int64_t number, const Space<T>&
         __builtin_memset(end_hidden + row * dim, 0, static_cast<size_t>(dim) * sizeof(float));
     }
     if (rows == 0) break;
-    Step<T> step{
-        lstm, layer, space, run.batch, inputs.from(begin), {}, hidden != nullptr, nullptr, out + begin * space.width};
+    Step<T> step{lstm,    layer,
+                 space,   run.batch,
+                 rows,    inputs.from(begin),
+                 {},      hidden != nullptr,
+                 nullptr, out + begin * space.width};
     if (hidden) step.h = as_inputs<T>(layer.state, hidden, rows, space, dim);
     if (rows < kFewRows) {
       if (begin >= ahead_end) {
@@ -242,7 +275,7 @@ void run_layer(const Lstm& lstm, const Run& run, int64_t number, const Space<T>&
       }
       step.ahead = space.ahead.get() + (begin - ahead_begin) * space.groups * 4 * V::kLanes;
     }
-    run_step<T>(step, rows);
+    run_step<T>(step);
     hidden = step.out;
     before = rows;
     begin += rows;

@@ -26,7 +26,11 @@ struct Matrix {
   float bound;            // int8: what |x| never exceeds; 0 if unknown: then every row has a range of its own
 };
 
-// One layer of an LSTM in one direction.
+// What the weights and biases of the gates i, f, j, o are multiplied by, so that 2ᶻ is e⁻ⁱ, e⁻ᶠ, e⁻²ʲ, e⁻ᵒ.
+constexpr float kLog2e = 1.44269504f;
+constexpr float kGateFactors[] = {-kLog2e, -kLog2e, -2 * kLog2e, -kLog2e};
+
+// One layer of an LSTM in one direction. The weights of the gates include their factors.
 struct Layer {
   Matrix input, state, projection;  // without projection: projection.outputs = 0
 };
@@ -70,13 +74,13 @@ struct TrainingRun {
   int64_t rows;                    // S
   const int32_t* sizes;            // (steps)
   int64_t steps;
-  const float* x;      // (S, D)
-  const float* keep;   // (S) 0 where the state is set to zero before the row, else 1; null: nowhere
-  const float* hidden;  // (B, P) at the start; null for zero
-  const float* cell;   // (B, N)
-  float* out;          // (S, P)
-  float* end_cell;     // (rows of the last step, N)
-  char* kept;          // what forward leaves for backward, which overwrites it
+  const float* x;         // (S, D)
+  const float* keep;      // (S) 0 where the state is set to zero before the row, else 1; null: nowhere
+  const float* hidden;    // (B, P) at the start; null for zero
+  const float* cell;      // (B, N)
+  float* out;             // (S, P)
+  float* end_cell;        // (rows of the last step, N)
+  char* kept;             // what forward leaves for backward, which overwrites it
   const float* grad_out;  // (S, P), and the gradients of the others
   float* grad_x;
   float* grad_input_weight;
@@ -104,13 +108,13 @@ struct SoftmaxRun {
 // The character convolution of one width, in training.
 struct ConvolutionRun {
   int64_t tokens, length, width, characters, filters;
-  const int64_t* ids;      // (tokens, length) below `characters`
-  const int64_t* used;     // (tokens) ids before the padding
-  const float* table;      // (width · characters, filters)
-  float* out;              // (tokens, filters)
-  float* best;             // (tokens, filters) the window of the maximum
-  const float* grad_out;   // (tokens, filters)
-  float* grad_table;       // (width · characters, filters)
+  const int64_t* ids;     // (tokens, length) below `characters`
+  const int64_t* used;    // (tokens) ids before the padding
+  const float* table;     // (width · characters, filters)
+  float* out;             // (tokens, filters)
+  float* best;            // (tokens, filters) the window of the maximum
+  const float* grad_out;  // (tokens, filters)
+  float* grad_table;      // (width · characters, filters)
 };
 
 // A linear layer in training; backward if there is a gradient.

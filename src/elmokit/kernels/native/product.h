@@ -54,8 +54,30 @@ INLINE void for_rows(int64_t rows, Function&& function) {
   for_last_rows<kRows - 1>(rows - row, row, function);
 }
 
-// sum[m][v] += Σₖ input[m][k] · weight[k][v] over `steps` steps: M rows times the four vectors of a panel.
-// The side with fewer vectors stays in registers. One sum is one chain of additions in the order of k, whatever M.
+// sum[m][v] += Σₖ input[m][k] · weight[k][v] over the inputs k of one step: M rows times the four vectors of a panel.
+// The side with fewer vectors stays in registers.
+template <class T, int M>
+INLINE void multiply_step(typename T::Sum (&sum)[M][4], const typename T::In* input, int64_t stride,
+                          const char* weights) {
+  constexpr int kBytes = T::Vectors::kLanes * 4;
+  if constexpr (M > 4) {
+    typename T::Word w[4];
+    UNROLLED (v, 4) w[v] = T::load(weights + v * kBytes);
+    UNROLLED (m, M) {
+      const typename T::Word x = T::broadcast(input + m * stride);
+      UNROLLED (v, 4) sum[m][v] = T::add(sum[m][v], x, w[v]);
+    }
+  } else {
+    typename T::Word x[M];
+    UNROLLED (m, M) x[m] = T::broadcast(input + m * stride);
+    UNROLLED (v, 4) {
+      const typename T::Word w = T::load(weights + v * kBytes);
+      UNROLLED (m, M) sum[m][v] = T::add(sum[m][v], x[m], w);
+    }
+  }
+}
+
+// The same over `steps` steps. One sum is one chain of additions in the order of k, whatever M.
 template <class T, int M>
 INLINE void multiply(typename T::Sum (&sum)[M][4], const typename T::In* input, int64_t stride, const char* weights,
                      int64_t steps) {
@@ -67,21 +89,7 @@ INLINE void multiply(typename T::Sum (&sum)[M][4], const typename T::In* input, 
     if constexpr (M <= 2) {  // so few rows wait for the weights
       UNROLLED (line, 4 * kBytes / 64) _mm_prefetch(weights + 2048 + line * 64, _MM_HINT_T0);
     }
-    if constexpr (M > 4) {
-      typename T::Word w[4];
-      UNROLLED (v, 4) w[v] = T::load(weights + v * kBytes);
-      UNROLLED (m, M) {
-        const typename T::Word x = T::broadcast(input + m * stride);
-        UNROLLED (v, 4) s[m][v] = T::add(s[m][v], x, w[v]);
-      }
-    } else {
-      typename T::Word x[M];
-      UNROLLED (m, M) x[m] = T::broadcast(input + m * stride);
-      UNROLLED (v, 4) {
-        const typename T::Word w = T::load(weights + v * kBytes);
-        UNROLLED (m, M) s[m][v] = T::add(s[m][v], x[m], w);
-      }
-    }
+    multiply_step<T, M>(s, input, stride, weights);
   }
   UNROLLED (m, M)
     UNROLLED (v, 4) sum[m][v] = s[m][v];
@@ -155,6 +163,24 @@ INLINE void add_product(const Matrix& w, int64_t panel, const Inputs<T>& x, type
   }
 }
 
+// z += x Wᵀ + h Uᵀ for M rows and one panel of int8: both at once, because the sums of one would need the registers
+// that hold z. W and U have the same sizes.
+template <class T, int M>
+INLINE void add_both_products(const Matrix& w, const Inputs<T>& x, const Matrix& u, const Inputs<T>& h, int64_t panel,
+                              typename T::Vectors::Floats (&z)[M][4]) {
+  constexpr int kBytes = T::Vectors::kLanes * 4;
+  typename T::Sum of_x[M][4], of_h[M][4];
+  start_sums<T, M>(w, panel, of_x);
+  start_sums<T, M>(u, panel, of_h);
+  for (int64_t step = 0; step < w.steps; step++) {
+    const int64_t place = (panel * w.steps + step) * 4 * kBytes;
+    multiply_step<T, M>(of_x, x.rows + step * T::kGroup, x.stride, w.weights + place);
+    multiply_step<T, M>(of_h, h.rows + step * T::kGroup, h.stride, u.weights + place);
+  }
+  add_scaled<T, M>(w, panel, x.scale, of_x, z);
+  add_scaled<T, M>(u, panel, h.scale, of_h, z);
+}
+
 // Round rows of `count` numbers to inputs of the product. Rows of `to` are a multiple of a vector long.
 template <class T>
 INLINE void convert_row(const Matrix& w, const float* x, int64_t count, typename T::In* to, float* scale) {
@@ -182,17 +208,23 @@ INLINE void convert_row(const Matrix& w, const float* x, int64_t count, typename
   }
 }
 
-// Shared by sigmoid and tanh: 2ᵗ for t ≤ 30 (larger t count as 30), relative error below 1.6e-7; 2⁰ is exactly 1.
-// t = n + r with 0 ≤ r < 1, 2ʳ by a polynomial of degree 5 (minimax for the relative error).
-template <class V>
+// Shared by sigmoid and tanh: 2ᵗ for t ≤ 30 (larger t count as 30); 2⁰ is exactly 1. t = n + r with 0 ≤ r < 1, 2ʳ by a
+// polynomial, minimax for the relative error, which is below 1.6e-7 (degree 5) or 3.1e-6 (degree 4).
+template <class V, int kDegree = 5>
 INLINE typename V::Floats exp2(typename V::Floats t) {
   t = V::in_range(V::min(V::set(30.0f), t));
   const typename V::Floats r = V::fraction(t);
-  typename V::Floats p = V::set(0.00186714029f);
-  p = V::multiply_add(p, r, V::set(0.00901700743f));
-  p = V::multiply_add(p, r, V::set(0.0557999313f));
-  p = V::multiply_add(p, r, V::set(0.240164444f));
-  p = V::multiply_add(p, r, V::set(0.693151295f));
+  typename V::Floats p;
+  if constexpr (kDegree == 5) {
+    p = V::multiply_add(V::set(0.00186714029f), r, V::set(0.00901700743f));
+    p = V::multiply_add(p, r, V::set(0.0557999313f));
+    p = V::multiply_add(p, r, V::set(0.240164444f));
+    p = V::multiply_add(p, r, V::set(0.693151295f));
+  } else {
+    p = V::multiply_add(V::set(0.0134266838f), r, V::set(0.0522424728f));
+    p = V::multiply_add(p, r, V::set(0.241280198f));
+    p = V::multiply_add(p, r, V::set(0.693044841f));
+  }
   p = V::multiply_add(p, r, V::set(1.0f));
   return V::scale(p, t);
 }
@@ -200,11 +232,11 @@ INLINE typename V::Floats exp2(typename V::Floats t) {
 // e⁻ˣ and e⁻²ˣ, of which σ(x) = 1 / (1 + e⁻ˣ) and tanh(x) = (1 - e⁻²ˣ) / (1 + e⁻²ˣ) are made.
 template <class V>
 INLINE typename V::Floats exp_minus(typename V::Floats x) {
-  return exp2<V>(x * V::set(-1.44269504f));
+  return exp2<V>(x * V::set(-kLog2e));
 }
 template <class V>
 INLINE typename V::Floats exp_minus_twice(typename V::Floats x) {
-  return exp2<V>(x * V::set(-2.88539008f));
+  return exp2<V>(x * V::set(-2 * kLog2e));
 }
 
 // The absolute error of σ and tanh is below 2.5e-7; NaN stays NaN.
@@ -258,7 +290,8 @@ INLINE void for_products(const Matrix& w, const Inputs<T>& x, int64_t rows, Func
           if constexpr (!T::kScaled) {
             const float* before = w.bias + panel * 4 * V::kLanes;
             UNROLLED (m, M)
-              UNROLLED (v, 4) sum[m][v] = sum[m][v] + V::load((step ? keep + m * 4 * V::kLanes : before) + v * V::kLanes);
+              UNROLLED (v, 4)
+                sum[m][v] = sum[m][v] + V::load((step ? keep + m * 4 * V::kLanes : before) + v * V::kLanes);
           }
           if (step + steps < w.steps) {
             UNROLLED (m, M)

@@ -150,8 +150,7 @@ bool softmax_block(const SoftmaxRun& run, const SoftmaxSpace<T>& space, int64_t 
     typename T::Vectors::Floats largest[4];
     const int64_t here = panel * kWidth;
     panel_scores<T>(run, space, by_position.panel(panel), by_position.steps, largest);
-    panel_gradients<T>(run, space, first + here, smaller(kWidth, count - here), largest,
-                       space.gradients.get() + here);
+    panel_gradients<T>(run, space, first + here, smaller(kWidth, count - here), largest, space.gradients.get() + here);
   }
   for (int64_t word = 0; word < run.words; word += kWordsTogether)
     for (int64_t panel = 0; panel < by_dim.panels; panel++)
@@ -173,8 +172,7 @@ bool run_softmax(const SoftmaxRun& run) {
   const SoftmaxSpace<T> space(run);
   if (!space.complete()) return false;
   for (int64_t word = 0; word < run.words; word++)
-    round_row<T>(run.weight + word * run.dim, run.dim, space.weight.get() + word * space.dim_stride,
-                 space.dim_stride);
+    round_row<T>(run.weight + word * run.dim, run.dim, space.weight.get() + word * space.dim_stride, space.dim_stride);
   transpose_inputs<T>(space.weight.get(), space.dim_stride, run.words, run.dim, space.weight_by_dim.get(),
                       space.word_stride);
   fill_zero(run.grad_bias, run.words);

@@ -6,8 +6,8 @@
 // Backward, from the last step to the first, with ∂ for the gradient of the loss:
 //     ∂m = ∂h W_p, ∂h being zero where h was clipped
 //     ∂c += ∂m · o · (1 - tanh²(c)), zero where c was clipped
-//     ∂z_i = ∂c · j · i (1 - i);   ∂z_f = ∂c · c₋ · f (1 - f);   ∂z_j = ∂c · i · (1 - j²);   ∂z_o = ∂m · tanh(c) · o (1 - o)
-//     ∂c₋ = ∂c · f;   [∂x, ∂h₋] = ∂z W
+//     ∂z_i = ∂c · j · i (1 - i);   ∂z_f = ∂c · c₋ · f (1 - f);   ∂z_j = ∂c · i · (1 - j²);   ∂z_o = ∂m · tanh(c) · o (1
+//     - o) ∂c₋ = ∂c · f;   [∂x, ∂h₋] = ∂z W
 // and over all steps: ∂W = Σ ∂zᵀ [x, h];   ∂W_p = Σ ∂hᵀ m;   ∂b = Σ ∂z.
 // Factors of the products are rounded to the number type; all else, and all sums, are float32.
 #pragma once
@@ -17,42 +17,49 @@
 
 namespace {
 
-// What forward leaves for backward, in the caller's memory; all rows are padded with zeros.
+// The lengths of the rows that forward leaves for backward, padded with zeros.
 template <class T>
-struct Kept {
-  using V = typename T::Vectors;
-  using In = typename T::In;
-  Kept(const TrainingRun& run, char* memory)
+struct KeptSizes {
+  explicit KeptSizes(const TrainingRun& run)
       : width(round_up(run.cells, panel_width<T>())),
         gate_stride(4 * width + 16),
         input_stride(row_length<T>(run.inputs + run.outputs)),
-        memory_stride(run.projection ? row_length<T>(run.cells) : 0),
+        memory_stride(run.projection ? row_length<T>(run.cells) : 0) {}
+  int64_t row_bytes() const {
+    return (gate_stride + width) * 4 + (input_stride + memory_stride) * static_cast<int64_t>(sizeof(typename T::In));
+  }
+  int64_t width, gate_stride, input_stride, memory_stride;  // width: of the cells
+};
+
+// What forward leaves for backward, in the caller's memory.
+template <class T>
+struct Kept : KeptSizes<T> {
+  using V = typename T::Vectors;
+  using In = typename T::In;
+  Kept(const TrainingRun& run, char* memory)
+      : KeptSizes<T>(run),
         gates(reinterpret_cast<float*>(memory)),
-        cells(gates + run.rows * gate_stride),
-        inputs(reinterpret_cast<In*>(cells + run.rows * width)),
-        memories(inputs + run.rows * input_stride),
-        end(reinterpret_cast<char*>(memories + run.rows * memory_stride)) {}
-  In* gradients(int64_t row) const { return reinterpret_cast<In*>(gates + row * gate_stride); }
-  int64_t gradient_stride() const { return gate_stride * static_cast<int64_t>(sizeof(float) / sizeof(In)); }
-  int64_t width;        // of the cells
-  int64_t gate_stride, input_stride, memory_stride;
-  float* gates;         // (S, groups, 4, lanes) i, f, j, o; backward puts ∂z there, as inputs, from the left
-  float* cells;         // (S, N)
-  In* inputs;           // (S, D + P) x and the state before it
-  In* memories;         // (S, N) m
-  char* end;
+        cells(gates + run.rows * this->gate_stride),
+        inputs(reinterpret_cast<In*>(cells + run.rows * this->width)),
+        memories(inputs + run.rows * this->input_stride) {}
+  int64_t gradient_stride() const { return this->gate_stride * 4 / static_cast<int64_t>(sizeof(In)); }
+  In* gradients(int64_t row) const { return reinterpret_cast<In*>(gates + row * this->gate_stride); }
+  float* gates;  // (S, groups, 4, lanes) i, f, j, o; backward puts ∂z there, as inputs, from the left
+  float* cells;  // (S, N)
+  In* inputs;    // (S, D + P) x and the state before it
+  In* memories;  // (S, N) m
 };
 
 template <class T>
 int64_t kept_bytes(const TrainingRun& run) {
-  return Kept<T>(run, nullptr).end - static_cast<char*>(nullptr);
+  return run.rows * KeptSizes<T>(run).row_bytes();
 }
 
 // Where row b of a step finds the cell before it, and whether that counts.
 struct Before {
   const float* cells;  // (b, stride) or null for zero
   int64_t stride;
-  const float* keep;   // (b) or null
+  const float* keep;  // (b) or null
   INLINE float kept(int64_t row) const { return keep ? keep[row] : 1.0f; }
 };
 
@@ -77,8 +84,8 @@ bool pack_gates(const TrainingRun& run, const Packing<T>& to) {
 }
 
 template <class T, int M>
-INLINE void close_gates(const TrainingRun& run, const Kept<T>& kept, const Before& before, int64_t group,
-                        int64_t begin, int64_t row, const typename T::Vectors::Floats (&z)[M][4]) {
+INLINE void close_gates(const TrainingRun& run, const Kept<T>& kept, const Before& before, int64_t group, int64_t begin,
+                        int64_t row, const typename T::Vectors::Floats (&z)[M][4]) {
   using V = typename T::Vectors;
   const typename V::Floats one = V::set(1.0f);
   const int64_t left = smaller(V::kLanes, run.cells - group * V::kLanes);
@@ -185,8 +192,7 @@ bool run_forward(const TrainingRun& run) {
   for (int64_t t = 0, begin = 0; t < run.steps; begin += run.sizes[t], t++) {
     const int64_t rows = run.sizes[t];
     set_state<T>(run, kept, hidden, begin, rows);
-    forward_step<T>(run, kept, weights, bias.get(), before_step(run, kept, t, begin), begin, rows,
-                    hidden != nullptr);
+    forward_step<T>(run, kept, weights, bias.get(), before_step(run, kept, t, begin), begin, rows, hidden != nullptr);
     if (run.projection) project_step<T>(run, kept, projection, begin, rows, result.get());
     hidden = run.out + begin * run.outputs;
   }
@@ -218,11 +224,11 @@ struct BackSpace {
   }
   int64_t hidden_stride;
   Packing<T> input_weight, state_weight, projection;
-  Buffer<float> hidden;                     // (B, P) ∂h of a step
-  Buffer<typename T::In> hidden_inputs;     // (S, P) the same of all steps, as inputs
-  Buffer<float> cell;                       // (B, N) ∂c
-  Buffer<float> bias;                       // (groups, 4, lanes) ∂b
-  Buffer<float> of_x, of_state;             // ∂z W of a step, by panels
+  Buffer<float> hidden;                  // (B, P) ∂h of a step
+  Buffer<typename T::In> hidden_inputs;  // (S, P) the same of all steps, as inputs
+  Buffer<float> cell;                    // (B, N) ∂c
+  Buffer<float> bias;                    // (groups, 4, lanes) ∂b
+  Buffer<float> of_x, of_state;          // ∂z W of a step, by panels
 };
 
 template <class T>
@@ -254,8 +260,7 @@ void gather_hidden(const TrainingRun& run, const BackSpace<T>& space, int64_t be
       const int64_t count = smaller(V::kLanes, run.outputs - k);
       typename V::Floats grad = V::load(run.grad_out + place * run.outputs + k, count);
       if (goes_on) grad = grad + V::load(in_result<T>(space.of_state.get(), later, row, k));
-      if (run.projection)
-        grad = V::if_below(grad, V::load(run.out + place * run.outputs + k, count), run.output_clip);
+      if (run.projection) grad = V::if_below(grad, V::load(run.out + place * run.outputs + k, count), run.output_clip);
       V::store(to + k, grad);
     }
     fill_zero(to + round_up(run.outputs, V::kLanes), space.hidden_stride - round_up(run.outputs, V::kLanes));

@@ -13,8 +13,9 @@ struct Avx2 {
   using Floats = __m256;
   using Ints = __m256i;
   static constexpr int kLanes = 8;
-  static constexpr int kRows = 3;      // 3 × 4 sums, 3 inputs and a weight fit in 16 registers
-  static constexpr int kInt8Rows = 2;  // without VNNI there are intermediate results, too
+  static constexpr int kRows = 3;          // 3 × 4 sums, 3 inputs and a weight fit in 16 registers
+  static constexpr int kInt8Rows = 2;      // without VNNI there are intermediate results, too
+  static constexpr int kInt8BothRows = 0;  // too few registers for two products at once
 
   static INLINE Floats set(float x) { return _mm256_set1_ps(x); }
   static INLINE Floats load(const float* p) { return _mm256_loadu_ps(p); }

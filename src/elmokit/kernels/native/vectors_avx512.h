@@ -15,6 +15,7 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kRows = 6;  // 6 × 4 sums, 4 weights and an input fit in 32 registers
   static constexpr int kInt8Rows = 6;
+  static constexpr int kInt8BothRows = 3;  // of two products at once
 
   static INLINE Floats set(float x) { return _mm512_set1_ps(x); }
   static INLINE Floats load(const float* p) { return _mm512_loadu_ps(p); }
