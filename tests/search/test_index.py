@@ -90,6 +90,16 @@ def test_many_small_additions_are_merged(build, monkeypatch):
     assert {path.name for path in index.path.iterdir()} == named
 
 
+def test_large_segments_are_left_alone(build, monkeypatch):
+    """Merging rewrites a document a few times, however many there are, and takes bounded memory."""
+    monkeypatch.setattr(index_module, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(index_module, "_LARGE", 3)
+    monkeypatch.setattr(index_module, "_SEGMENT_CHARACTERS", 1)
+    index = build([f"the cat number {number}" for number in range(9)])
+    assert [len(segment.passages) for segment in index._segments] == [3, 3, 3]
+    assert index.search("number 7", 1)[0].id == "7"
+
+
 def test_graph_of_neighbours(build, monkeypatch):
     exact = answers(build(), by=["dense"])
     monkeypatch.setattr(segments_module, "GRAPH_FROM", 2)
@@ -188,6 +198,16 @@ def test_another_process_sees_what_was_written(build, embedder):
     index.add([Document(id="new", text="something new")])  # sees it
     assert "1" not in index
     assert "new" in index
+
+
+def test_a_reader_goes_on_while_another_merges(build, embedder, monkeypatch):
+    """Also if the other one deletes a file that the reader has not opened yet."""
+    monkeypatch.setattr(segments_module, "GRAPH_FROM", 2)
+    index = build()
+    index.add([Document(id="new", text="something new")])
+    reader = Index.open(index.path, model=embedder)
+    index.merge()
+    assert answers(reader, by=["dense"]) == answers(index, by=["dense"])
 
 
 @pytest.mark.parametrize("name", ["texts", "vectors", "words", "posting-counts", "passages", "id-hashes"])
