@@ -9,7 +9,8 @@ random, MiniLM's are its own), of which the slow rivals get the first few. elmok
 the best instruction set of the native kernel, AVX2, and the torch path. Rounds go over all systems in turn.
 Figures are medians over rounds at the better batch size, ratios those of the rounds' own ratios. AllenNLP
 takes batches as they are given; a second row hands it sentences sorted by length, which spares it much
-padding. Results go to `results/embed.md` and `.json`.
+padding, a third holds it to AVX2 (ATEN_CPU_CAPABILITY and the like), as elmokit's rows of that engine are.
+Results go to `results/embed.md` and `.json`.
 
 What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty table
 of words, so the token encoder's time is in it; "words known" says otherwise. Processor time adds up all
@@ -41,6 +42,7 @@ SENTENCES = {"original": 128, "small": 1024}
 RIVALS = 64  # sentences for the slow ones, whose speed does not depend on it
 SINGLES = 20  # sentences that are embedded one by one in each round; they come after the text of the round
 ALLENNLP, ALLENNLP_SORTED = "AllenNLP 2.10.1", "AllenNLP, sorted for it"
+ALLENNLP_AVX2, HELD = "AllenNLP, held to AVX2", "-avx2"
 MINILM, MINILM_INT8 = "MiniLM-L6, sorted for it", "MiniLM-L6 by onnxruntime, sorted for it"
 Sentences = list[list[str]]
 
@@ -141,9 +143,13 @@ def all_systems(texts: dict[str, Sentences], folder: Path) -> list[System]:
             row = System("elmokit", shape, precision, "elmokit", model, (8192,), text)
             row.engine, row.known = engine, known
             systems.append(row)
-        for name, sort in ((ALLENNLP, False), (ALLENNLP_SORTED, True)):
+        for name, held, sort in (
+            (ALLENNLP, "", False),
+            (ALLENNLP_SORTED, "", True),
+            (ALLENNLP_AVX2, HELD, False),
+        ):
             few = text[:RIVALS]
-            systems.append(System(name, shape, "float32", "allennlp", files, batches, few, sort=sort))
+            systems.append(System(name, shape, "float32", "allennlp" + held, files, batches, few, sort=sort))
     sizes, few = (16, 32), text[:RIVALS]
     systems.append(System("static table", "", "float32", "static", {}, (1,), text))
     systems.append(System(MINILM_INT8, "", "int8", "minilm_onnx", {}, sizes, few, sort=True))
@@ -204,12 +210,15 @@ def summarise(systems: list[System]) -> list[dict[str, Any]]:
 def _ratios(system: System, rivals: dict[str, System]) -> dict[str, float | None]:
     """How many times as fast as AllenNLP, by the clock and by processor time; nothing for MiniLM."""
     if not system.shape:
-        return dict.fromkeys(("÷ AllenNLP", "… by processor time", "÷ AllenNLP sorted"))
+        return dict.fromkeys(
+            ("÷ AllenNLP", "… by processor time", "÷ AllenNLP sorted", "÷ AllenNLP held to AVX2")
+        )
     plain, by_length = rivals[ALLENNLP], rivals[ALLENNLP_SORTED]
     return {
         "÷ AllenNLP": _ratio(system.rates, plain.rates),
         "… by processor time": _ratio(system.cpu_rates, plain.cpu_rates),
         "÷ AllenNLP sorted": _ratio(system.rates, by_length.rates),
+        "÷ AllenNLP held to AVX2": _ratio(system.rates, rivals[ALLENNLP_AVX2].rates),
     }
 
 
@@ -325,7 +334,12 @@ def main() -> None:
     with TemporaryDirectory() as temporary, ExitStack() as stack:
         systems = all_systems(texts, Path(temporary))
         names = {system.worker for system in systems}
-        peers = {name: stack.enter_context(Peer(name, threads=arguments.threads)) for name in names}
+        peers = {
+            name: stack.enter_context(
+                Peer(name.removesuffix(HELD), threads=arguments.threads, avx2=name.endswith(HELD))
+            )
+            for name in names
+        }
         run_rounds(systems, peers, singles, arguments.repeats)
         result["systems"] = summarise(systems)
         linear = arguments.linear

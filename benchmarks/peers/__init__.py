@@ -21,6 +21,7 @@ from typing import Any
 _HERE = Path(__file__).parent
 _VENVS = _HERE.parent.parent / ".venv-peers"
 _TORCH = "torch==2.13.0"
+_AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,16 @@ class Peer:
         name: "allennlp", "many_langs", "simple_elmo", "minilm", "minilm_onnx"; of our own environment
             "elmokit", and "static" for a table of word vectors.
         threads: how many of the processor's cores it may use; all when not given.
+        avx2: hold torch and its libraries to AVX2.
     """
 
-    def __init__(self, name: str, *, threads: int | None = None) -> None:
+    def __init__(self, name: str, *, threads: int | None = None, avx2: bool = False) -> None:
         self.name = name
         environment = {**os.environ, "PYTHONWARNINGS": "ignore", "TOKENIZERS_PARALLELISM": "false"}
         if threads is not None:
             environment["OMP_NUM_THREADS"] = str(threads)
+        if avx2:
+            environment |= _AVX2
         self._process = subprocess.Popen(
             [peer_python(name), _HERE / f"{name}_worker.py"],
             stdin=subprocess.PIPE,
