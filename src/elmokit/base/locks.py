@@ -40,9 +40,9 @@ def locked(
 ) -> Iterator[None]:
     """Hold a file or folder while it is written; it need not exist yet.
 
-    What killed processes left of earlier attempts is deleted first. A thread that holds the output may enter
-    again. What is neither a file nor a folder, such as a pipe, is not locked. On a file system without locks
-    a warning is logged, and nothing is held.
+    Remains of earlier attempts, left by killed processes, are deleted first. A thread that holds the output
+    may enter again. An output that is neither file nor folder, such as a pipe, is not locked. On a file
+    system without locks a warning is logged, and nothing is held.
 
     Args:
         output: The file or folder.
@@ -80,8 +80,8 @@ def output_file(path: Path) -> Iterator[Path]:
 def remove_remains(path: Path) -> None:
     """Delete the drafts of a file or folder, and those in the folder, which killed processes have left.
 
-    Only who holds the lock of `path` may do this: else they are drafts of a process that is at work. What is
-    in the folder but has a lock of its own that is held stays.
+    Call this only while holding the lock of `path`: otherwise the drafts may belong to a process at work. In
+    the folder, drafts of files whose own lock is held are kept.
     """
     with suppress(OSError):
         for replaced in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.{REPLACED}"):

@@ -91,7 +91,7 @@ class Commands(click.Group):
 
 
 def _give_up_output() -> None:
-    """Send what standard output still holds to nowhere, or Python would try to write it again at the end."""
+    """Discard what standard output still holds, or Python would try to write it again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -115,7 +115,7 @@ class Embedder:
         self.device = find_device(device)
         self.precision = resolve(precision, self.device.type)
         model = bundle.model
-        if next(model.parameters()).device.type != self.device.type:  # another may still use it where it is
+        if next(model.parameters()).device.type != self.device.type:  # others may use it on its own
             model = deepcopy(model)
         self.model: BiLM = model.to(self.device).eval()
         if isinstance(tokenizer, str):

@@ -101,7 +101,7 @@ def _encoder_entries(config: BiLMConfig, prefix: str) -> Iterator[Entry]:
     if encoder.reads == "words":
         yield Entry(prefix + "embedding", (encoder.num_words, dim), ("encoder.weight",), *PLAIN)
         return
-    assert encoder.reads == "bytes"  # the options that go with it cannot say anything else
+    assert encoder.reads == "bytes"  # an options file knows only words and bytes
     size, filters = encoder.embedding_dim, encoder.num_filters
     characters = (encoder.num_characters, size)
     yield Entry(prefix + "char_embed", characters, ("encoder.embedding.weight",), *PLAIN)

@@ -90,7 +90,7 @@ def read_native(folder: Path) -> ModelBundle:
 
 
 def _check_recorded(folder: Path, recorded: object) -> None:
-    """Check the files that are so small that it costs nothing; `diagnose` checks all."""
+    """Check the checksums of small files, which takes no time; `diagnose` checks those of all."""
     for name, digest in recorded.items() if isinstance(recorded, dict) else ():
         path = folder / Path(str(name)).name
         if path.is_file() and path.stat().st_size <= _CHECKED_BYTES and file_sha256(path) != digest:

@@ -47,7 +47,7 @@ def load_pickled(path: Path, *, mapped: bool) -> Any:  # noqa: ANN401 (whatever 
 
 
 def check_pickle(file: IO[bytes], most: int) -> None:
-    """Raise a ValueError if a pickle has more than `most` bytes, or repeats itself within itself."""
+    """Raise a ValueError if a pickle has more than `most` bytes, or would grow by repeating its parts."""
     stack: list[int | None] = []  # of each object, how many are in it
     memo: dict[int, int | None] = {}
     start = file.tell()
@@ -61,7 +61,7 @@ def check_pickle(file: IO[bytes], most: int) -> None:
         elif opcode.name in _GET:
             size = stack[-1] if argument is None else memo[argument]
             if (size or 0) > _MOST_REPEATED:
-                raise ValueError("it repeats itself within itself")
+                raise ValueError("it would grow by repeating its parts")
             stack.append(size)
         else:
             parts = _popped(stack, opcode)

@@ -43,8 +43,8 @@ def keep_freed_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        # The first three are the defaults of mallopt(3). The two thresholds are what glibc adjusts them to at
-        # most, which it does no longer once one of these settings was changed.
+        # The first three are the defaults of mallopt(3). The two thresholds are the highest that glibc itself
+        # would set: it adjusts them to the program until one of these settings is changed by hand.
         _set(libc, {_ARENA_MAX: 0, _MMAP_MAX: 65_536, _TOP_PAD: 128 * 1024})
         _set(libc, {_MMAP_THRESHOLD: 32 * _MB, _TRIM_THRESHOLD: 64 * _MB})
         libc.malloc_trim(0)

@@ -35,7 +35,7 @@ class Packing:
             >>> packing.step_sizes, packing.index.tolist()
             ([2, 1, 1], [[1, 0, 2, 3], [3, 0, 2, 1]])
         """
-        each = lengths.cpu().numpy()  # its small operations take less time than torch's
+        each = lengths.cpu().numpy()  # small operations of NumPy take less time than torch's
         order = np.argsort(-each, kind="stable")  # (B,)
         counts = np.bincount(each, minlength=1)  # (longest + 1,) sentences of each length
         sizes = len(each) - counts.cumsum()[:-1]  # (longest,)

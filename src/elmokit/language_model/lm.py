@@ -217,7 +217,7 @@ class LanguageModel:
         return Batch(self._type_vectors(tokens), torch.tensor([len(tokens) + 2 for tokens in group]))
 
     def _log_probabilities(self, group: list[list[str]], top: Tensor) -> tuple[list[float], list[float]]:
-        """Return those of all targets of a batch, in text order: (words, `</S>`) and (`<S>`, words).
+        """Return the log-probabilities of a batch in text order, of words and `</S>` and of `<S>` and words.
 
         `top` (S, 2P) is the top layer of the sentences and their boundaries.
         """

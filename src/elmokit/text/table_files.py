@@ -98,7 +98,7 @@ def csv_rows(path: str | Path, *, whole: bool = False) -> Iterator[Row]:
 
 
 def why_no_column(known: Sequence[str], name: str) -> str:
-    """Return why a name, one that does not occur just once among `known`, says no column."""
+    """Say why a name selects no column: it is not among the `known` names, or more than one has it."""
     return "is the name of several columns" if name.strip().lower() in known else "is not one of its columns"
 
 
@@ -113,7 +113,7 @@ def shown_cells(cells: Sequence[str]) -> str:
 
 
 def _unquoted(cell: str) -> str:
-    """Return a cell that was quoted as in CSV, with quotes doubled inside, as it was before."""
+    """Remove the quotes around a cell that was quoted as in CSV, and undouble those inside."""
     return cell[1:-1].replace('""', '"') if _QUOTED.fullmatch(cell) else cell
 
 
