@@ -9,7 +9,7 @@ parsing    parse JSON and TOML that anybody may have written
 arrays     read arrays from files that may be damaged
 figures    draw pictures
 settings   check the fields of dataclasses, convert them from and to plain data
-grouping   group a stream of items
+grouping   group a stream of items, or draw a sample of them
 progress   show the progress of long work
 workers    distribute work over processes
 """
@@ -42,7 +42,7 @@ from elmokit.base.files import (
     write_json,
     write_text,
 )
-from elmokit.base.grouping import group_arriving, group_until
+from elmokit.base.grouping import group_arriving, group_until, random_sample
 from elmokit.base.hdf5_output import open_hdf5
 from elmokit.base.kinds import TEXT, Kind, kind_of, other_kind
 from elmokit.base.locks import is_held, locked, output_file, remove_remains
@@ -110,6 +110,7 @@ __all__ = [
     "plain_lines",
     "plain_reason",
     "progress_display",
+    "random_sample",
     "read_hdf5",
     "refuse_unknown_keys",
     "remove_folder",

@@ -1,5 +1,6 @@
-"""Group a stream of items."""
+"""Group a stream of items, or draw a sample of them."""
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,23 @@ def group_until(
             group, total, enough = [], 0, min(2 * enough, limit)
     if group:
         yield group
+
+
+def random_sample(items: Iterable[Item], most: int) -> tuple[list[Item], int]:
+    """Return at most so many items of a stream, chosen at random but always the same, and the number of all.
+
+    Example:
+        >>> sample, count = random_sample(range(100), 3)
+        >>> len(sample), count
+        (3, 100)
+    """
+    draw, sample, count = random.Random(0), list[Item](), 0
+    for count, item in enumerate(items, start=1):
+        if len(sample) < most:
+            sample.append(item)
+        elif (place := draw.randrange(count)) < most:
+            sample[place] = item
+    return sample, count
 
 
 def group_arriving(

@@ -1,12 +1,12 @@
 """Estimate the time and the size of `embed_file` from a sample of the text."""
 
-import random
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmokit.base import temporary_folder
+from elmokit.base import random_sample, temporary_folder
 from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice
 from elmokit.embed.sentence import LayerChoice
@@ -78,16 +78,15 @@ def estimate_file(
     if str(source) == "-":
         raise ConfigError("standard input cannot be read twice; pass a file to estimate from")
     language = split_language(split, embedder.tokenizer_spec.language, tokens=tokens)
-    sample: list[Input] = []
-    sentences = size = 0
-    draw = random.Random(0)
-    for item in read_texts(source, tokens=tokens, split=language):
-        sentences += 1
-        size += _size_of(item)
-        if len(sample) < _SAMPLE:
-            sample.append(item)
-        elif (place := draw.randrange(sentences)) < _SAMPLE:
-            sample[place] = item
+    size = 0
+
+    def measured() -> Iterator[Input]:
+        nonlocal size
+        for item in read_texts(source, tokens=tokens, split=language):
+            size += _size_of(item)
+            yield item
+
+    sample, sentences = random_sample(measured(), _SAMPLE)
     share = size / max(1, sum(map(_size_of, sample)))
     embedder.embed(["warm up"])  # prepares the weights
     began = time.monotonic()

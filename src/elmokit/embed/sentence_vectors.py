@@ -1,6 +1,5 @@
 """One vector for a sentence: how it is made of the vectors of its tokens, and the fitting of that."""
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from elmokit.base import check_number, check_option, check_whole_number, progress_display
+from elmokit.base import check_number, check_option, check_whole_number, progress_display, random_sample
 from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence, layer_index
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import find_model, looks_native, try_json, write_pooling
@@ -190,17 +189,8 @@ def store_pooling(embedder: "Embedder", pooling: FittedPooling, folder: str | Pa
 
 
 def _sample(source: TextSource, tokens: bool, language: str | None, most: int) -> list[Input]:
-    draw = random.Random(0)
-    kept: list[Input] = []
-    read = 0
-    for text in read_texts(source, tokens=tokens, split=language):
-        if not text or (isinstance(text, str) and not text.strip()):
-            continue
-        read += 1
-        if len(kept) < most:
-            kept.append(text)
-        elif (place := draw.randrange(read)) < most:
-            kept[place] = text
+    texts = read_texts(source, tokens=tokens, split=language)
+    kept, read = random_sample((text for text in texts if "".join(text).strip()), most)
     if read < _FEWEST:
         raise DataError(
             f"the text has {read:,} sentences, expected at least {_FEWEST:,} to fit on; pass more text, or "
