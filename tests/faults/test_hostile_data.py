@@ -92,7 +92,9 @@ def test_labelled_texts_that_unpack_without_end(tmp_path, format):
     [
         ("v.vec", "5 2\na 1 2\nb 3 4\n", "its first line promises 5 words, it has 2"),
         ("v.vec", "1 2\na 1 2\nb 3 4\n", "its first line promises 1 words, it has 2"),
-        ("v.vec", f"5 {'9' * 5000}\na 1 2\n", "has NaN or infinite numbers"),
+        ("v.vec", f"5 {'9' * 5000}\na 1 2\n", "line 1: expected a word and its numbers, or how many"),
+        ("v.vec", f"{'9' * 5000} 2\na 1 2\n", "line 1: expected a word and its numbers, or how many"),
+        ("v.vec", "2 -3\na 1\n", "or how many words and dimensions there are, found '2 -3'"),
         ("v.vec", "5 99999999999\na 1 2\n", "line 2: expected a word and 99999999999 numbers"),
         ("v.vec", "² ²\n", "line 1: expected a word and 1 numbers, found '² ²'"),
         ("v.bin", b"-3 2\n", "two numbers, found b'-3 2"),

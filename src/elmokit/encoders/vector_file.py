@@ -5,6 +5,7 @@ binary    words dimension \n  then for each word: its bytes, a blank, float32 nu
 own       the numbers as .npy, the words as a list in a .json beside it, because words may contain blanks
 """
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -21,6 +22,7 @@ from elmokit.errors import DataError
 from elmokit.text import read_lines
 
 _MOST_DIMENSIONS = 100_000
+_HEADER = re.compile(r"\s*[+-]?\d+\s+[+-]?\d+\s*")
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 
 
@@ -75,10 +77,14 @@ def _read_own(path: Path) -> WordVectors:
 def _read_text(path: str | Path) -> WordVectors:
     with closing(read_lines(path, whole=True)) as lines:  # also after an error
         first = next(lines, "")
-        fields = [parse_count(field) for field in first.split()]
-        count, dim = fields if len(fields) == 2 and None not in fields else (None, len(fields) - 1)
-        if not dim or dim < 1:
-            raise DataError(f"{path}, line 1: expected a word and its numbers, found {shown(first)}")
+        count, dim = None, len(first.split()) - 1
+        if _HEADER.fullmatch(first):
+            count, dim = (parse_count(field) or 0 for field in first.split())
+        if dim < 1 or count == 0:
+            raise DataError(
+                f"{path}, line 1: expected a word and its numbers, or how many words and dimensions there "
+                f"are, found {shown(first)}"
+            )
         rest = chain([first], lines) if count is None else lines
         numbered = enumerate(rest, start=1 if count is None else 2)
         return _collect(_text_entries(numbered, dim, path), path, count, dim)
