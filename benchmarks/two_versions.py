@@ -1,6 +1,6 @@
 """The same trainings by two versions of the code: do losses agree to the bit, and scores seed by seed?
 
-ELMOKIT_DATA=… python benchmarks/two_versions.py --before PYTHON:SRC --after PYTHON:SRC [--epochs 5]
+ELMOKIT_DATA=… python benchmarks/two_versions.py --before PYTHON:SRC --after PYTHON:SRC [--epochs 5] [--patience 4]
 
 PYTHON is an interpreter with the dependencies of that version, SRC its source folder. Both versions pretrain
 a tiny biLM (WikiText-2; torch and one thread, so that rounding is the same), then train a classifier (TREC)
@@ -67,14 +67,15 @@ def run(version: str, source: str, name: str, seed: int, arguments: argparse.Nam
     """Train in a process of its own, unless that was done, and return the dev score in percent."""
     (task, data, *others), score = ROWS[name]
     vectors = data_file("vectors/glove-100d-tasks.txt.xz", "GloVe vectors of the tasks' words")
-    out = Path(arguments.work) / f"{name}-{version}-{arguments.epochs}-{seed}"
+    out = Path(arguments.work) / f"{name}-{version}-{arguments.epochs}-{arguments.patience}-{seed}"
     scores = out / "scores.json"
     if not scores.exists():
         call(
             source,
             *("train", task, str(vectors.parent.parent / "tasks" / data), *others),
             *("--encoder", f"glove:{vectors}+chars+en", "--tokenizer", "whitespace", "--out", str(out)),
-            *("--epochs", str(arguments.epochs), "--seed", str(seed), "--overwrite", "--quiet"),
+            *("--epochs", str(arguments.epochs), "--set", f"training.patience={arguments.patience}"),
+            *("--seed", str(seed), "--overwrite", "--quiet"),
             *("--cache", f"{arguments.work}/cache-{version}"),
         )
     value: float = json.loads(scores.read_text(encoding="utf-8"))["values"][score]
@@ -87,14 +88,17 @@ def main() -> None:
     for version in VERSIONS:
         parser.add_argument(f"--{version}", required=True, metavar="PYTHON:SRC")
     parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--patience", type=int, default=4, help="more than --epochs: no early stopping")
     parser.add_argument("--seeds", type=int, default=3, help="0: compare pretraining only")
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--work", default="out/two-versions", help="folder for the runs")
     arguments = parser.parse_args()
     compare_pretraining(arguments)
     if not arguments.seeds:
         return
     found: dict[tuple[str, str], list[float]] = {(name, version): [] for name in ROWS for version in VERSIONS}
-    for seed in range(1, arguments.seeds + 1):
+    numbers = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    for seed in numbers:
         for (name, version), scores in found.items():
             scores.append(run(version, getattr(arguments, version), name, seed, arguments))
             print(f"{name}, {version}, seed {seed}: {scores[-1]:.2f}", flush=True)
@@ -108,7 +112,7 @@ def main() -> None:
         ]
         for (name, version), scores in found.items()
     ]
-    seeds = [f"seed {seed}" for seed in range(1, arguments.seeds + 1)]
+    seeds = [f"seed {seed}" for seed in numbers]
     print(markdown_table(["data", "score", "code", *seeds, "mean ± sd"], rows))
 
 
