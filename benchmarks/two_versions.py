@@ -1,6 +1,6 @@
 """The same trainings by two versions of the code: do losses agree to the bit, and scores seed by seed?
 
-ELMOKIT_DATA=… python benchmarks/two_versions.py --before PYTHON:SRC --after PYTHON:SRC [--epochs 5] [--patience 4]
+ELMOKIT_DATA=… python benchmarks/two_versions.py --before PYTHON:SRC --after PYTHON:SRC [--epochs 5] …
 
 PYTHON is an interpreter with the dependencies of that version, SRC its source folder. Both versions pretrain
 a tiny biLM (WikiText-2; torch and one thread, so that rounding is the same), then train a classifier (TREC)
