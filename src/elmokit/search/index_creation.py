@@ -40,6 +40,8 @@ def index_settings(
     return {
         "model": embedder.path,
         "elmokit": version("elmokit"),
+        "engine": embedder.engine,
+        "precision": embedder.precision,
         "language": language,
         "words": words,
         "passages": asdict(passages),
@@ -64,7 +66,7 @@ def create_index(folder: Path, settings: Mapping[str, Any]) -> None:
     """Make an empty index, unless there is one with these settings.
 
     Raises:
-        ConfigError: The index there has other settings.
+        ConfigError: The index there has other settings, or was built by another engine.
         DataError: Something else is there.
     """
     if not (folder / FILE).is_file():
@@ -74,10 +76,21 @@ def create_index(folder: Path, settings: Mapping[str, Any]) -> None:
             Manifest(dict(settings), (), 1).write(place)
         return
     found = Manifest.read(folder).settings
-    names = ("fingerprint", "language", "words", "passages")
-    different = [name for name in names if found.get(name) != settings[name]]
+    names = ("fingerprint", "language", "words", "passages", "precision")
+    before = {
+        "precision": settings["precision"],
+        "engine": settings["engine"],
+        **found,
+    }  # older ones have neither
+    different = [name for name in names if before.get(name) != settings[name]]
     if different:
         raise ConfigError(
             f"{folder} is an index with another {' and '.join(different)}; choose another folder, or "
             "replace it with overwrite=True"
+        )
+    if before["engine"] != settings["engine"]:
+        raise ConfigError(
+            f"{folder} was built by the engine {before['engine']}, this is {settings['engine']}, which "
+            f"rounds differently; set the environment variable ELMOKIT_KERNEL={before['engine']}, or, if "
+            "that does not matter, open the index and add to it"
         )
