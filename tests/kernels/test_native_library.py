@@ -81,6 +81,17 @@ def test_a_library_that_cannot_be_loaded_is_a_warning(other_library, tmp_path, c
 
 
 @needs_library
+@pytest.mark.parametrize("share", [0.0, 0.0001, 0.01, 0.5, 0.999])
+def test_a_library_that_is_cut_short_is_a_warning(other_library, tmp_path, caplog, share):
+    content = library.LIBRARY.read_bytes()
+    path = tmp_path / "cut.so"
+    path.write_bytes(content[: int(share * len(content))])
+    other_library(path)
+    assert engine_name("int8") == "torch"
+    assert "native kernel cannot be loaded" in caplog.text
+
+
+@needs_library
 def test_a_library_of_another_version_is_a_warning(other_library, monkeypatch, caplog):
     monkeypatch.setattr(library, "_VERSION", 99)
     other_library(library.LIBRARY)

@@ -7,6 +7,7 @@ variable ELMOKIT_KERNEL names one to be used instead of the best, or "torch" for
 import ctypes
 import logging
 import os
+import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -137,6 +138,7 @@ def native_library() -> ctypes.CDLL | None:
     if not LIBRARY.exists():  # installed without a compiler, or on another kind of CPU
         return None
     try:
+        _check_whole(LIBRARY)
         library = ctypes.CDLL(str(LIBRARY))
         version = library.elmokit_version()
         if version != _VERSION:
@@ -146,10 +148,22 @@ def native_library() -> ctypes.CDLL | None:
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(library, f"elmokit_{name}")
             function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, struct.error) as error:
         logger.warning("the native kernel cannot be loaded, torch is used instead: %s", error)
         return None
     return library
+
+
+def _check_whole(path: Path) -> None:
+    """Raise an OSError if an ELF library is cut short: loading it would end the process."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    if header[:4] != b"\x7fELF":  # another format, which the loader judges
+        return
+    # The table of sections is the last part of the file: its place, the size and number of its entries.
+    place, (size, count) = struct.unpack_from("<Q", header, 40)[0], struct.unpack_from("<HH", header, 58)
+    if path.stat().st_size < place + size * count:
+        raise OSError(f"{path} is cut short; install elmokit again")
 
 
 def call(name: str, *arguments: object) -> int:
