@@ -19,6 +19,7 @@ demo: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/elmokit/kernels/native/*.h src/elmokit/kernels/native/*.cpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -11,6 +11,7 @@ import argparse
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def compile_native(output: Path, *, sanitize: bool = False, strict: bool = False
 
         def compile_one(name: str) -> str:
             target = str(Path(folder) / f"{name}.o")
-            _run([compiler, *flags, *FLAGS[name], "-c", str(SOURCES / f"{name}.cpp"), "-o", target])
+            _run([*compiler, *flags, *FLAGS[name], "-c", str(SOURCES / f"{name}.cpp"), "-o", target])
             return target
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -79,19 +80,19 @@ def compile_native(output: Path, *, sanitize: bool = False, strict: bool = False
         output.parent.mkdir(parents=True, exist_ok=True)
         draft = output.with_name(f".{os.getpid()}-{output.name}")
         try:
-            _run([compiler, *flags, "-shared", *objects, "-o", str(draft)])
+            _run([*compiler, *flags, "-shared", *objects, "-o", str(draft)])
             draft.replace(output)  # a process that has loaded the old one keeps it
         finally:
             draft.unlink(missing_ok=True)
 
 
-def _find_compiler() -> str:
+def _find_compiler() -> list[str]:
     if platform.machine().lower() not in ("x86_64", "amd64") or os.name != "posix":
         raise CompileError(f"it is written for x86-64 Linux and macOS, this is {platform.platform()}")
     found = os.environ.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if found is None:
         raise CompileError("no C++ compiler (c++, g++ or clang++) was found")
-    return found
+    return shlex.split(found)
 
 
 def _run(command: list[str]) -> None:

@@ -21,6 +21,8 @@ assert elmokit.__version__ == importlib.metadata.version("elmokit")
 assert elmokit.bundled_names() == ["en", "zh"], elmokit.bundled_names()
 for name, text in (("en", "The bank raised its rates."), ("zh", "银行提高了利率。")):
     assert elmokit.load(name).embed(text).layers.shape[::2] == (3, 384)
+assert {"ner-en", "ner-zh", "roles-en"} <= set(elmokit.bundled_task_names()), elmokit.bundled_task_names()
+assert elmokit.load_task("roles-en").predict("The children ate the cake.").frames
 assert (pathlib.Path(elmokit.__file__).parent / "py.typed").exists()
 print("elmokit", elmokit.__version__, "works from its wheel")
 """
@@ -49,8 +51,12 @@ def check(wheel: Path) -> None:
         run("python", "-m", "pip", "install", "--quiet", torch)
         run("python", "-m", "pip", "install", "--quiet", "--constraint", str(CONSTRAINTS), str(wheel))
         run("python", "-c", SCRIPT)
+        pure = wheel.name.endswith("-none-any.whl")
+        run("python", "-c", f"import elmokit; assert (elmokit.load('en').engine == 'torch') == {pure}")
         (Path(folder) / "text.txt").write_text("The bank raised its rates.\n", encoding="utf-8")
         run("elmokit", "embed", "text.txt", "-o", "vectors.h5")
+        run("elmokit", "predict", "-m", "ner-en", "text.txt")
+        run("elmokit", "info", "ner-en")
         run("elmokit", "--version")
         assert (Path(folder) / "vectors.h5").stat().st_size > 0
 
