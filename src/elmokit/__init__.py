@@ -31,13 +31,15 @@ if TYPE_CHECKING:
         embed_file,
         estimate_file,
         fit_pooling,
-        load,
         store_pooling,
     )
+    from elmokit.encoders import load
     from elmokit.formats import ModelBundle, bundled_names, bundled_task_names, load_model, save_model
     from elmokit.language_model import (
         Candidate,
         LanguageModel,
+        MaskedLanguageModel,
+        MaskedScore,
         Perplexity,
         SentenceScore,
         load_lm,
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
         Training,
         TrainingSettings,
         compare,
+        compare_report,
         evaluate,
         load_task,
         mixes_text,
@@ -115,6 +118,8 @@ __all__ = [
     "IntentModel",
     "LabelledSpan",
     "LanguageModel",
+    "MaskedLanguageModel",
+    "MaskedScore",
     "MaskedScores",
     "Match",
     "MissingExtra",
@@ -149,6 +154,7 @@ __all__ = [
     "bundled_names",
     "bundled_task_names",
     "compare",
+    "compare_report",
     "default_spec",
     "describe",
     "diagnose",
@@ -191,10 +197,14 @@ _ROOMS = {
     "corpus": "PreparedCorpus PrepareSettings prepare_corpus",
     "doctor": "Finding describe diagnose diagnose_text model_info",
     "embed": (
-        "EmbedEstimate EmbedReport Embedder Sentence embed_file estimate_file fit_pooling load store_pooling"
+        "EmbedEstimate EmbedReport Embedder Sentence embed_file estimate_file fit_pooling store_pooling"
     ),
+    "encoders": "load",
     "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
-    "language_model": "Candidate LanguageModel Perplexity SentenceScore load_lm perplexity_file",
+    "language_model": (
+        "Candidate LanguageModel MaskedLanguageModel MaskedScore Perplexity SentenceScore load_lm "
+        "perplexity_file"
+    ),
     "model": "ScalarMix",
     "pretraining": "BertRecipe MaskedScores PerplexityChange Recipe pretrain read_recipe",
     "search": (
@@ -205,8 +215,8 @@ _ROOMS = {
     "serving": "ServeSettings make_app serve",
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
-        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare evaluate load_task "
-        "mixes_text scores_text task_settings train"
+        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report evaluate "
+        "load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

@@ -31,7 +31,7 @@ def totals(batch):
 def test_the_first_loss_is_that_of_guessing(nsp):
     recipe = replace(RECIPE, nsp=nsp)
     batch = PackedRows(TEXT, recipe, CONTINUES)(0)
-    found = MaskedNetwork(new_bert(recipe, V)).step(batch, totals(batch), seed=0)
+    found = MaskedNetwork(new_bert(recipe, V)).step(batch, totals(batch), seeds=(0,))
     assert found.masked / len(batch.masked) == pytest.approx(math.log(V), abs=0.03)
     if nsp:
         assert found.next_sentence / len(batch.labels) == pytest.approx(math.log(2), abs=0.03)
@@ -41,7 +41,7 @@ def test_loss_and_gradients_are_those_of_transformers():
     """Each sequence is given to transformers by itself, which predicts at all places."""
     batch = PackedRows(TEXT, RECIPE, CONTINUES)(0)
     ours, theirs = (new_bert(RECIPE, V) for _ in range(2))
-    found = MaskedNetwork(ours).step(batch, totals(batch), seed=0)
+    found = MaskedNetwork(ours).step(batch, totals(batch), seeds=(0,))
     targets = np.full(batch.ids.size, -100)
     targets[batch.masked] = batch.targets
     labels = dict(zip(batch.firsts.tolist(), batch.labels.tolist(), strict=True))
@@ -87,7 +87,7 @@ def test_gradients_in_bfloat16_are_near_those_in_float32():
     grads = []
     for precision in ("float32", "bfloat16"):
         model = new_bert(RECIPE, V)
-        MaskedNetwork(model, precision).step(batch, totals(batch), seed=0)
+        MaskedNetwork(model, precision).step(batch, totals(batch), seeds=(0,))
         grads.append(torch.cat([parameter.grad.flatten() for parameter in model.parameters()]))
     assert torch.cosine_similarity(*grads, dim=0) > 0.999
 

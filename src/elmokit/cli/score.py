@@ -8,7 +8,7 @@ from elmokit.cli import options
 from elmokit.cli.printing import print_json, print_table
 
 if TYPE_CHECKING:
-    from elmokit.language_model import SentenceScore
+    from elmokit.language_model import MaskedScore, SentenceScore
 
 
 @click.command()
@@ -24,15 +24,18 @@ def score(
     A sentence of --text is shown word by word, one of INPUT as log-probability, perplexity and words. Numbers
     are natural logarithms of probabilities, given what is to the left or to the right. The most surprising
     words are marked with *. A word out of vocabulary is marked with ?; its score is that of any such word.
+    A masked model (-m bert:FOLDER) gives each word's probability given all others.
     """
-    from elmokit.language_model import LanguageModel
+    from elmokit.language_model import MaskedScore, SentenceScore, load_any_lm
 
-    language_model = LanguageModel.load(**model)
+    language_model = load_any_lm(**model)
     texts = options.read_input(source, tokens=tokens, split=split, language=language_model.language)
     for found in language_model.stream(texts, latency=options.latency_of(source)):
         if as_json:
             print_json(found)
-        elif isinstance(source, tuple):
+        elif isinstance(source, tuple) and isinstance(found, MaskedScore):
+            _print_masked(found, mark)
+        elif isinstance(source, tuple) and isinstance(found, SentenceScore):
             _print_words(found, mark)
         elif not found.tokens:
             click.echo()
@@ -40,7 +43,17 @@ def score(
             click.echo(f"{found.total:10.2f} {found.perplexity:10.1f}  {_marked(found, mark)}")
 
 
-def _marked(found: "SentenceScore", mark: int) -> str:
+def _print_masked(found: "MaskedScore", mark: int) -> None:
+    surprising = found.most_surprising(mark)
+    rows = [
+        ("*" if at in surprising else "", word, f"{log:.2f}")
+        for at, (word, log) in enumerate(zip(found.tokens, found.words, strict=True))
+    ]
+    print_table(("", "word", "given all others"), rows, numbers=1)
+    click.echo(f"pseudo-log-likelihood {found.total:.2f}, pseudo-perplexity {found.perplexity:.1f}")
+
+
+def _marked(found: "SentenceScore | MaskedScore", mark: int) -> str:
     surprising = found.most_surprising(mark)
     return " ".join(
         click.style(f"*{token}", fg="red", bold=True) if at in surprising else token

@@ -10,6 +10,7 @@ from elmokit.encoders.base import (
     fingerprint_of,
     weight_bytes,
 )
+from elmokit.encoders.bert_embedder import BertEmbedder, load
 from elmokit.encoders.cache import CachedEncoder
 from elmokit.encoders.elmo import ElmoEncoder
 from elmokit.encoders.static import StaticEncoder
@@ -17,9 +18,9 @@ from elmokit.encoders.untrained import CharacterEncoder, WordEncoder
 from elmokit.errors import ConfigError
 
 __all__ = [
-    "CachedEncoder", "CharacterEncoder", "ElmoEncoder", "Encoder", "LayeredModule", "Sentences",
-    "StaticEncoder", "TunableEncoder", "WordEncoder", "fingerprint_of", "open_encoder", "open_encoders",
-    "weight_bytes",
+    "BertEmbedder", "CachedEncoder", "CharacterEncoder", "ElmoEncoder", "Encoder", "LayeredModule",
+    "Sentences", "StaticEncoder", "TunableEncoder", "WordEncoder", "fingerprint_of", "load", "open_encoder",
+    "open_encoders", "weight_bytes",
 ]  # fmt: skip
 
 _STATIC = ("glove", "word2vec", "fasttext")

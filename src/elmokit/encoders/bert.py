@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from elmokit.embed import batches_by_length
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
-from elmokit.errors import MissingExtra, ModelFileError
+from elmokit.formats import open_transformers
 from elmokit.kernels import find_device
 from elmokit.text import TokenizerSpec
 
@@ -34,10 +34,10 @@ class BertEncoder:
     contextual = True
     pretrained = True
     adaptable = False
-    tokenizer: TokenizerSpec | None = None
 
-    def __init__(self, module: "BertModule", spec: str) -> None:
+    def __init__(self, module: "BertModule", spec: str, tokenizer: TokenizerSpec | None = None) -> None:
         self.spec = spec
+        self.tokenizer = tokenizer
         self.module = module
         self.dim = int(module.model.config.hidden_size)
         self.num_layers = int(module.model.config.num_hidden_layers) + 1
@@ -50,33 +50,10 @@ class BertEncoder:
             MissingExtra: transformers is not installed.
             ModelFileError: The folder does not exist, or does not hold a model and its tokenizer.
         """
-        try:
-            from transformers import AutoModel, AutoTokenizer
-            from transformers.utils import logging as transformers_logging
-        except ImportError as error:
-            raise MissingExtra("transformers", "transformers", "a BERT encoder") from error
-        if not Path(folder).is_dir():
-            raise ModelFileError(f"{folder} is not a folder; expected one as transformers saves it")
-        transformers_logging.disable_progress_bar()
-        heads = logging.getLogger("transformers.modeling_utils")  # tells which weights of heads are left out
-        level = heads.level
-        heads.setLevel(logging.ERROR)
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, add_prefix_space=True)
-            model = AutoModel.from_pretrained(folder, local_files_only=True).float().eval()
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelFileError(f"{folder}: transformers cannot open it: {reason}") from error
-        finally:
-            heads.setLevel(level)
-        if not tokenizer.is_fast:
-            raise ModelFileError(
-                f"{folder}: its tokenizer is one of transformers' slow ones, which do not say which word a "
-                "piece belongs to; save it with a fast one (tokenizer.json)"
-            )
+        model, tokenizer, words = open_transformers(folder, "AutoModel", "a BERT encoder")
         model.to(find_device(device))
         kind = "bert" if pooling == "first" else "bert-mean"
-        return cls(BertModule(model, tokenizer, pooling), f"{kind}:{Path(folder).resolve()}")
+        return cls(BertModule(model, tokenizer, pooling), f"{kind}:{Path(folder).resolve()}", words)
 
     @torch.no_grad()
     def encode(self, sentences: Sentences) -> list[Tensor]:

@@ -23,15 +23,18 @@ from elmokit.formats.pooling_file import write_pooling
 from elmokit.formats.save import save_model
 from elmokit.formats.tensor_file import StoredType, read_tensors, write_tensors
 from elmokit.formats.tf_checkpoint import is_checkpoint, latest_checkpoint
+from elmokit.formats.transformers_folder import WORDS_SETTING, TransformersModel, open_transformers
 
 __all__ = [
     "BUNDLED",
     "BUNDLED_TASKS",
     "UNRECORDED",
+    "WORDS_SETTING",
     "Entry",
     "ModelBundle",
     "SoftmaxFile",
     "StoredType",
+    "TransformersModel",
     "allennlp_entries",
     "bundled_names",
     "bundled_task_names",
@@ -51,6 +54,7 @@ __all__ = [
     "looks_like_options",
     "looks_native",
     "model_home",
+    "open_transformers",
     "read_dataset",
     "read_json",
     "read_tensors",

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from elmokit.base import check_option, check_whole_number, shown
-from elmokit.decoding import sample
+from elmokit.decoding import new_generator, sample
 from elmokit.embed import Batch, InferenceBiLM, Text, TextReader, TypeVectors, batches_by_length, windows
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
@@ -346,7 +346,7 @@ class LanguageModel:
         self,
         prompt: Text = (),
         *,
-        generator: torch.Generator,
+        generator: torch.Generator | None = None,
         temperature: float = 1.0,
         top_p: float = 1.0,
         max_tokens: int = 100,
@@ -355,7 +355,7 @@ class LanguageModel:
 
         Args:
             prompt: how the sentence begins, a string or a list of tokens; may be empty.
-            generator: source of randomness, on the CPU.
+            generator: source of randomness, on the CPU; by default a new one, so that each call differs.
             temperature: below 1 for likelier words, 0 for the most likely; see `elmokit.decoding.sample`.
             top_p: sample among the most likely words whose probabilities sum to this much.
             max_tokens: how many tokens to sample at most.
@@ -367,6 +367,7 @@ class LanguageModel:
             ConfigError: a number is out of range.
         """
         check_whole_number("max_tokens", max_tokens, least=0)
+        generator = new_generator() if generator is None else generator
         refused = ~self._is_word.cpu()  # (V,)
         refused[self.vocabulary.id(END_SENTENCE_TOKEN)] = False
         tokens = self.tokens(prompt)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmokit.tasks.by_name import compare, find_task, load_task, task_settings, train
+    from elmokit.tasks.by_name import compare, compare_report, find_task, load_task, task_settings, train
     from elmokit.tasks.classifier import Classifier
     from elmokit.tasks.core import (
         Compared,
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
     "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller", "Scores", "Tagger",
-    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "comparison_text", "evaluate",
-    "find_task", "load_task", "mixes_text", "scores_text", "task_settings", "train",
+    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
+    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text",
+    "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -49,7 +50,7 @@ TASKS = {
 }
 
 _ELSEWHERE = {
-    "by_name": ("compare", "find_task", "load_task", "task_settings", "train"),
+    "by_name": ("compare", "compare_report", "find_task", "load_task", "task_settings", "train"),
     "classifier": ("Classifier",),
     "coreference": ("CoreferenceModel",),
     "entailment": ("EntailmentModel",),

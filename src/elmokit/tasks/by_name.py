@@ -56,4 +56,5 @@ def _by_name(
 
 
 compare = _by_name(core.compare)
+compare_report = _by_name(core.compare_report)
 train = _by_name(core.train)

@@ -71,8 +71,7 @@ class BertJob:
         batch = self._batches(step, self._rows)
         self._optimizer.zero_grad()
         totals = self._sum([len(batch.masked), len(batch.labels)])
-        seed = int(np.random.SeedSequence([self.recipe.seed, step, self._rows.start]).generate_state(1)[0])
-        found = self._network.step(batch, totals, seed)
+        found = self._network.step(batch, totals, (self.recipe.seed, step, self._rows.start))
         sums = self._sum([found.masked, found.next_sentence, int((batch.sequences >= 0).sum())])
         masked = sums[0] / totals[0]
         values, loss = {"masked_loss": masked}, masked

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmokit.errors import MissingExtra
-from elmokit.kernels import Precision, softmax_gradients
+from elmokit.kernels import Precision, seeded, softmax_gradients
 from elmokit.pretraining.bert.bert_recipe import BertRecipe
 from elmokit.pretraining.bert.packed_rows import RowBatch
 from elmokit.pretraining.bert.word_pieces import PAD
@@ -75,8 +75,7 @@ def new_bert(recipe: BertRecipe, num_pieces: int) -> Any:  # noqa: ANN401 (of tr
         pad_token_id=PAD,
         attn_implementation="sdpa",
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(recipe.seed)
+    with seeded(recipe.seed):
         return (BertForPreTraining if recipe.nsp else BertForMaskedLM)(config)
 
 
@@ -110,20 +109,19 @@ class MaskedNetwork:
         self._computing = deepcopy(self._layers).bfloat16() if precision == "bfloat16" else self._layers
         self._device = next(model.parameters()).device
 
-    def step(self, batch: RowBatch, totals: Sequence[float], seed: int) -> RowsResult:
+    def step(self, batch: RowBatch, totals: Sequence[float], seeds: tuple[int, ...]) -> RowsResult:
         """Compute the loss of some rows and its gradients.
 
         Args:
             batch: The rows.
             totals: The pieces to predict and the sequences with a label of the whole step, by which the
                 losses are divided.
-            seed: Of dropout.
+            seeds: Of dropout.
         """
         self.model.train()
         self._take_weights()
         result = RowsResult()
-        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
-            torch.manual_seed(seed)
+        with seeded(*seeds):
             for part in self._parts(batch):
                 hidden = self._hidden(part)
                 leaf = hidden.detach().requires_grad_()

@@ -14,6 +14,7 @@ import numpy as np
 from elmokit.base import move_files, remove_folder, write_text
 from elmokit.corpus import PreparedCorpus, PrepareSettings
 from elmokit.errors import ConfigError, MissingExtra
+from elmokit.formats import WORDS_SETTING
 from elmokit.kernels import training_precision
 from elmokit.pretraining.bert.bert_card import bert_card, draw_losses
 from elmokit.pretraining.bert.bert_job import BertJob
@@ -148,7 +149,7 @@ class _BertRun:
         remove_folder(draft)
         transformers_logging.disable_progress_bar()
         set_later_dropout(self.model.config)
-        self.model.config.elmokit_tokenizer = self.corpus.tokenizer.to_dict()
+        setattr(self.model.config, WORDS_SETTING, self.corpus.tokenizer.to_dict())
         self.model.save_pretrained(draft)
         PreTrainedTokenizerFast(
             tokenizer_object=self.tokenizer,

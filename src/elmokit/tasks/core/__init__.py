@@ -1,6 +1,7 @@
 """What all tasks share: data files, encoders and RNN, training, evaluation, saving."""
 
 from elmokit.tasks.core.comparison import Compared, MeasuredRun, compare, comparison_text
+from elmokit.tasks.core.comparison_report import compare_report
 from elmokit.tasks.core.counting import ClassScore, Counted, Items, Scores, count_items, scores_from_counts
 from elmokit.tasks.core.dataset import TaskData, find_part, read_data
 from elmokit.tasks.core.evaluation import evaluate, mixes_text, scores_text
@@ -32,9 +33,9 @@ __all__ = [
     "Head", "HeadSettings", "Headings", "Hidden", "Item", "Items", "LabelledRow", "MeasuredRun",
     "Scores", "Task", "TaskData", "TaskModel", "TaskRNN", "TaskSettings", "TextInput", "TextPooling",
     "TokenPooling", "Tokenize", "Training", "TrainingSettings", "attention",
-    "by_frequency", "check_labels", "class_weights", "compare", "comparison_text", "count_items",
-    "draw_comparison", "evaluate", "find_part", "find_task_folder", "json_lines", "json_objects",
-    "mixes_text", "numbered_lines", "pad", "parallel_lines", "plain_data", "read_config", "read_csv",
-    "read_data", "read_tsv", "scores_from_counts", "scores_text", "string_list", "train",
+    "by_frequency", "check_labels", "class_weights", "compare", "compare_report", "comparison_text",
+    "count_items", "draw_comparison", "evaluate", "find_part", "find_task_folder", "json_lines",
+    "json_objects", "mixes_text", "numbered_lines", "pad", "parallel_lines", "plain_data", "read_config",
+    "read_csv", "read_data", "read_tsv", "scores_from_counts", "scores_text", "string_list", "train",
     "warn_of_labels",
 ]  # fmt: skip

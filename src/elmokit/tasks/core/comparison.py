@@ -3,7 +3,9 @@
 import hashlib
 import logging
 import logging.handlers
+import math
 import multiprocessing
+import os
 import re
 import statistics
 import time
@@ -19,6 +21,7 @@ from elmokit.base import (
     no_empty_folder,
     parse_json,
     remove_folder,
+    temporary_folder,
     write_errors,
     write_json,
     write_text,
@@ -51,6 +54,10 @@ class MeasuredRun:
         memory: peak memory in megabytes.
         seconds: of training until it stopped, without the vectors of frozen encoders.
         mixes: the learnt mixes of the encoders' layers: encoder, place, shares and gamma of each.
+        cpu: CPU seconds of the training over all cores, with the vectors of frozen encoders; of a run that
+            was interrupted, since it was resumed. Not a number if an earlier version measured, like `size`.
+        size: megabytes of the model with its encoders.
+        examples: counts of each dev example, (n, parts, 3) as in `Scores`; None if the task has none.
     """
 
     score: float
@@ -62,6 +69,9 @@ class MeasuredRun:
     memory: float
     seconds: float = 0.0
     mixes: list[dict[str, Any]] = field(default_factory=list)
+    cpu: float = math.nan
+    size: float = math.nan
+    examples: list[list[list[int]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,10 @@ class Compared:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return asdict(self) | {"score": self.score, "deviation": self.deviation}
+        data = asdict(self) | {"score": self.score, "deviation": self.deviation}
+        for run in data["runs"]:
+            del run["examples"]  # many numbers, which the folders of the runs have
+        return data
 
 
 def compare(
@@ -281,7 +294,9 @@ def _run_child(sender: Connection, out: Path, arguments: dict[str, Any]) -> None
 def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
     """Train and use a model, and return what it took; runs in the child."""
     begun = Checkpoints(out).exist
+    cpu = _cpu_seconds()
     found = train(**arguments, out=out, resume=begun, overwrite=not begun, cache=out.parent / "cache")
+    cpu = _cpu_seconds() - cpu
     model = arguments["task"].load(out)
     opened = open_training(**arguments)
     examples = opened.data.dev
@@ -299,10 +314,25 @@ def _measure(out: Path, arguments: dict[str, Any]) -> dict[str, Any]:
         memory=peak_memory() / 1024**2,
         seconds=found.history[-1]["seconds"],
         mixes=[vars(mix) for mix in found.model.inputs.learnt_mixes()],
+        cpu=cpu,
+        size=_size(model),
+        examples=None if found.scores.examples is None else found.scores.examples.tolist(),
     )
     measured = {"metric": found.scores.main, "run": asdict(run), "purpose": opened.purpose()}
     write_json(out / _MEASURED, measured)
     return measured
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def _size(model: TaskModel[Any, Any, Any]) -> float:
+    """Return the megabytes of a model with all its encoders."""
+    with temporary_folder() as folder:
+        model.save(folder / "model", self_contained=True)
+        return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1024**2
 
 
 def _finished(out: Path, arguments: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ Where each place has exactly one item, as with parts of speech or classes, F1 is
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Scores:
         classes: the scores of each label.
         labels: names of the rows (true) and columns (predicted) of `confusion`.
         confusion: counts; empty if places may have several labels.
+        examples: (n, parts, 3) true positives, predicted and gold items of each example, if items are
+            counted; not written to files.
     """
 
     main: str
@@ -55,6 +57,7 @@ class Scores:
     classes: list[ClassScore] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     confusion: list[list[int]] = field(default_factory=list)
+    examples: Counts | None = field(default=None, repr=False, compare=False)
 
     @property
     def value(self) -> float:
@@ -63,7 +66,9 @@ class Scores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return asdict(self)
+        data = asdict(replace(self, examples=None))
+        del data["examples"]
+        return data
 
 
 def scores_from_counts(
@@ -94,6 +99,7 @@ def scores_from_counts(
         classes=classes,
         labels=labels,
         confusion=[[counts[true, predicted] for predicted in labels] for true in labels],
+        examples=np.stack([part.examples for part in parts.values()], axis=1),
     )
 
 
