@@ -214,6 +214,30 @@ def test_compare(run, data, tmp_path):
         assert "an encoder that has changed" in refused.stderr
 
 
+def test_compare_writes_a_report_that_is_resumed(run, data, tmp_path):
+    pytest.importorskip("matplotlib")
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("ada 1 0\nalan 1 0\nnew 0 1\nyork 0 1\n")
+    arguments = (
+        "compare", "tagger", data, "--encoders", f"chars,glove:{vectors}", "--seeds", "1", "--epochs", "1",
+        "--out", tmp_path / "out", "--report", tmp_path / "report", "--shares", "50,100",
+    )  # fmt: skip
+    assert run(*arguments).exit_code == 0
+    found = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert list(found["shares"]) == ["0.5", "1"]
+    runs = [one["runs"][0] for share in found["shares"].values() for one in share]
+    assert all(one["cpu"] > 0 and one["size"] > 0 and "examples" not in one for one in runs)
+    assert len(found["differences"]) == 1
+    measured = sorted((tmp_path / "out").rglob("measured.json"))
+    before = [file.stat().st_mtime_ns for file in measured]
+    measured[0].unlink()  # as if it had been interrupted
+    again = run(*arguments, "--resume", "--json")
+    assert again.exit_code == 0, again.output
+    assert [file.stat().st_mtime_ns for file in measured][1:] == before[1:]
+    refused = run(*(word for word in arguments if word not in ("--report", tmp_path / "report")))
+    assert "--shares has no effect without --report" in refused.stderr
+
+
 def test_compare_anew_and_quietly(run, data, tmp_path, monkeypatch):
     measured = {"metric": "f1", "run": dict.fromkeys(("score", "trained", "encoder"), 0) | {"values": {}}}
     measured["run"] |= dict.fromkeys(("training", "use", "memory"), 1)
