@@ -56,3 +56,8 @@ def test_the_end_ends_and_specials_are_never_drawn(by_frequency):
 def test_numbers_out_of_range(random_lm, settings, message):
     with pytest.raises(ConfigError, match=f"^{message}"):
         random_lm.generate(generator=seeded(), **settings)
+
+
+def test_without_a_generator_sentences_differ(by_frequency):
+    lm = by_frequency(begin=0.1, end=1e-9, unknown=0.1, a=0.4, b=0.4)
+    assert len({tuple(lm.generate(max_tokens=100)) for _ in range(3)}) == 3

@@ -17,7 +17,7 @@ from elmokit.search import (
 )
 from elmokit.search.index_arrays import Arrays, save_arrays
 from elmokit.search.passages import PassageSettings, cut_sentences, group_passages
-from elmokit.search.postings import Postings, PostingsBuilder, bm25
+from elmokit.search.postings import BM25, Postings, PostingsBuilder
 from elmokit.search.quantised import Quantised
 from elmokit.search.terms import make_term_finder
 
@@ -33,7 +33,7 @@ def postings_of(folder, passages):
 
 def test_bm25_by_hand(tmp_path):
     one = postings_of(tmp_path / "one", [["a", "b"], ["a", "a", "b", "c"]])
-    (scores,) = bm25([one], [None], ["c"])
+    (scores,) = BM25([one], [None]).scores(["c"])
     idf = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
     assert scores.tolist() == pytest.approx([0, idf * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 4 / 3))])
 
@@ -47,7 +47,7 @@ def test_bm25_is_that_of_bm25s(tmp_path):
     retriever.index(passages, show_progress=False)
     query = ["w1", "w7", "w7", "unknown", "w20"]
     expected = retriever.get_scores([word for word in query if word != "unknown"])
-    whole = bm25([postings_of(tmp_path / "whole", passages)], [None], query)[0]
+    whole = BM25([postings_of(tmp_path / "whole", passages)], [None]).scores(query)[0]
     assert np.allclose(whole, 2.2 * expected, atol=1e-4)  # it leaves out the factor of k₁ + 1
 
 
@@ -56,9 +56,9 @@ def test_bm25_of_segments_and_deletions_is_that_of_what_is_left(tmp_path):
     passages = [draw.choice(list("abcdefgh"), draw.integers(1, 9)).tolist() for _ in range(40)]
     live = draw.random(40) < 0.7
     left = [passage for passage, alive in zip(passages, live, strict=True) if alive]
-    (expected,) = bm25([postings_of(tmp_path / "left", left)], [None], "ach")
+    (expected,) = BM25([postings_of(tmp_path / "left", left)], [None]).scores("ach")
     parts = [postings_of(tmp_path / "a", passages[:15]), postings_of(tmp_path / "b", passages[15:])]
-    found = np.concatenate(bm25(parts, [live[:15], live[15:]], "ach"))
+    found = np.concatenate(BM25(parts, [live[:15], live[15:]]).scores("ach"))
     assert np.allclose(found[live], expected, atol=1e-6)
     assert not found[~live].any()
 
@@ -162,5 +162,18 @@ def test_documents_of_files(tmp_path):
     ]
     assert found[2].metadata == {"title": "T", "year": 3}
     assert found[3].metadata == {"kind": "k"}
-    with pytest.raises(DataError, match="expected a text in 'body'; choose with text_field"):
-        list(read_documents([tmp_path / "b.jsonl"], text_field="body"))
+    with pytest.raises(DataError, match=r"expected a text in 'body', found .*; pass text_column=NAME"):
+        list(read_documents([tmp_path / "b.jsonl"], text_column="body"))
+
+
+def test_tables_are_read_as_everywhere(tmp_path, caplog):
+    """Semicolons are recognised, names in upper and lower case; a row that does not fit is refused."""
+    (tmp_path / "a.csv").write_text("ID;Message\n7;one, two\n")
+    (found,) = read_documents([tmp_path / "a.csv"], text_column="message")
+    assert (found.id, found.text) == ("7", "one, two")
+    (tmp_path / "b.csv").write_text("id,text\n1,a\n2\n")
+    with pytest.raises(DataError, match="line 3: expected 2 columns, found 1"):
+        list(read_documents([tmp_path / "b.csv"]))
+    (tmp_path / "empty.txt").write_text("\n")
+    assert list(read_documents([tmp_path / "empty.txt"])) == []
+    assert "empty.txt holds no documents" in caplog.text

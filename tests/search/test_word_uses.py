@@ -1,11 +1,15 @@
 """All uses of a word: found, grouped, drawn."""
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from elmokit import ConfigError, DataError, TextColumn, find_uses
+from elmokit.base import check_picture
+from elmokit.cli import main
 from elmokit.embed import Embedder
 from elmokit.search.clusters import _distances, cluster
 from tests.tiny import tiny_bundle
@@ -115,3 +119,16 @@ def test_distances_are_those_of_the_points():
     points = np.random.default_rng(1).normal(size=(40, 7)).astype(np.float32)
     expected = np.linalg.norm(points[:, None] - points, axis=-1)
     np.testing.assert_allclose(_distances(points), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("uses.bmpx", "has to end in .png"), ("no/uses.png", "no does not exist"), (".", "has to end in .png")],
+)
+def test_a_picture_that_cannot_be_is_refused_before_the_work(name, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["uses", "bank", "-t", "the bank", "--picture", name])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert message in done.stderr
+    with pytest.raises(ConfigError, match=message):
+        check_picture(Path(name))

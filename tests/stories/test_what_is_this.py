@@ -12,13 +12,19 @@ from tests.small_runs import prepare, sentences
 from tests.task_data import WRITERS
 from tests.tiny import WORDS, write_folder
 
-VECTORS = ("v.h5", "v.npz", "v.npy", "v.parquet", "v.arrow")
+TABLES = ("v.csv", "v.tsv")
+VECTORS = ("v.h5", "v.npz", "v.npy", "v.parquet", "v.arrow", *TABLES)
+UNFINISHED = ("half.part", "w.npz.part", "run", "half-index", "half-tagger")
 KINDS = {
     "old": "an ELMo model",
     "en": "an ELMo model",
     "mine": "an ELMo model",
     "tagger": "a task model",
+    "half-tagger": "an interrupted training of a task",
+    "compared": "a comparison of encoders",
     "corpus": "a prepared corpus",
+    "index": "a search index",
+    "half-index": "a search index",
     "half.part": "an interrupted preparation of a corpus",
     "w.npz.part": "an interrupted embedding run",
     "run": "an interrupted pretraining run without a model",
@@ -43,7 +49,10 @@ def place(tmp_path_factory):
     quick = ["head.rnn=4", "training.epochs=1", "training.least_steps=1"]
     settings = elmokit.task_settings("tagger", quick)
     elmokit.train("tagger", data, encoder=str(old), out=folder / "tagger", settings=settings)
+    elmokit.compare("tagger", data, ["words"], out=folder / "compared", settings=settings, seeds=1)
     prepare(folder, sentences(20))
+    for name in ("index", "half-index"):
+        elmokit.Index.build(["the cat", "a mat"], folder / name, model=folder / "mine")
     leave_unfinished(folder, elmo)
     return folder
 
@@ -63,6 +72,14 @@ def leave_unfinished(folder, elmo):
         patch.setattr("elmokit.vectors.spool.Spool.pack", interrupted)
         with pytest.raises(KeyboardInterrupt):
             elmokit.embed_file(elmo, folder / "text.txt", folder / "w.npz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elmokit.search.index.entry_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            elmokit.Index.build(["one more"], folder / "half-index", model=folder / "mine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elmokit.tasks.core.task_model.TaskModel.save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            elmokit.train("tagger", folder / "data", encoder="words", out=folder / "half-tagger", epochs=1)
 
 
 @pytest.fixture
@@ -81,27 +98,27 @@ def test_everything_says_what_it_is(run, name):
     found = run("doctor", name)
     assert found.exit_code == 0, found.stdout
     assert "ok  " in found.stdout
-    if ".part" in name or name == "run":
+    if name in UNFINISHED:
         assert "interrupted run" in found.stdout
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("w.npz.part", "half.part")])
 def test_a_wrong_kind_is_refused_by_its_name(run, name):
     kind = KINDS[name]
-    if kind != "an ELMo model":
+    if kind != "an ELMo model" and name not in TABLES:
         refused = run("score", "text.txt", "-m", name)
         assert (refused.exit_code, f"{name} is {kind}, not an ELMo model" in refused.stderr) == (1, True)
     if kind != "a task model":
         refused = run("predict", "text.txt", "-m", name)
-        known = kind if name not in ("old", "v.h5") else "holds no task model"
+        known = kind if name not in ("old", "v.h5", *TABLES) else "holds no task model"
         assert (refused.exit_code, known in refused.stderr) == (1, True), refused.stderr
     if kind != "a file of vectors":
         with pytest.raises(elmokit.DataError):
             elmokit.read_vectors(name)
-    if name not in ("old", "en", "v.h5"):
+    if name not in ("old", "en", "v.h5", *TABLES):
         refused = run("score", name, "-m", "old")
         assert f"{name} is {kind}, not text" in refused.stderr
-    if name not in ("old", "en", "corpus", "v.h5", "v.parquet"):
+    if name not in ("old", "en", "corpus", "v.h5", "v.parquet", *TABLES):
         refused = run("pretrain", name, "--language", "en", "-o", "new")
         assert f"{name} is {kind}, not text" in refused.stderr
         assert not Path("new", "config.json").exists()

@@ -217,7 +217,9 @@ def test_folders_without_what_is_needed(tmp_path):
     with pytest.raises(elmokit.DataError, match="has no file named train, found nothing"):
         read_data(formats("tagger"), tmp_path, tokenize=str.split)
     (tmp_path / "train.txt").write_text("a O\n")
-    with pytest.raises(elmokit.DataError, match="1 examples are too few to hold some out for dev"):
+    with pytest.raises(
+        elmokit.DataError, match="expected enough examples to hold some out for dev, found 1; pass a dev file"
+    ):
         read_data(formats("tagger"), tmp_path, tokenize=str.split)
     (tmp_path / "dev.txt").write_text("\n")
     with pytest.raises(elmokit.DataError, match=r"dev.txt: found no example"):
@@ -241,3 +243,16 @@ def test_shares_contain_each_other():
     assert (len(small), len(large)) == (10, 50)
     assert small < large
     assert data.share(1) is data
+
+
+def test_running_text_is_no_data_for_a_tagger(tmp_path):
+    (tmp_path / "text.txt").write_text("The bank raised its rates .\nThe river rose .\n")
+    with pytest.raises(elmokit.DataError, match=r"line 2: .* in 6 columns, as in the line before, found 4"):
+        elmokit.train("tagger", tmp_path / "text.txt", encoder="words", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("task", ["tagger", "classifier", "intent", "reading"])
+def test_a_file_that_is_not_there(task, tmp_path):
+    with pytest.raises(elmokit.DataError, match="nofile does not exist"):
+        elmokit.train(task, tmp_path / "nofile", encoder="words", out=tmp_path / "out")

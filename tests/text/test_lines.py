@@ -7,7 +7,7 @@ import sys
 import pytest
 import zstandard
 
-from elmokit.errors import DataError, MissingExtra
+from elmokit.errors import ConfigError, DataError, MissingExtra
 from elmokit.text import read_lines
 
 TEXT = "één\nzwei\u2028drei\x85vier\r\nfünf\n\n终"
@@ -141,3 +141,8 @@ def test_the_advice_fits_the_encoding(tmp_path, encoding, text, advice):
     path.write_bytes(f"{text}\n".encode(encoding))
     with pytest.raises(DataError, match=f"iconv -f {advice} -t UTF-8"):
         list(read_lines(path))
+
+
+def test_what_is_no_path_is_refused():
+    with pytest.raises(ConfigError, match="expected the path of a text, or its lines, found None"):
+        read_lines(None)

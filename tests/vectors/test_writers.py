@@ -125,6 +125,13 @@ def test_unknown_ending_lists_the_known_ones(tmp_path, name):
         check_ending(tmp_path / name)
 
 
+def test_a_spreadsheet_is_csv_and_a_folder_is_no_file(tmp_path):
+    with pytest.raises(ConfigError, match=r"v\.xlsx has the ending '\.xlsx'.*for a spreadsheet use \.csv"):
+        check_ending(tmp_path / "v.xlsx")
+    with pytest.raises(ConfigError, match="is a folder"):
+        check_ending(tmp_path)
+
+
 def test_missing_pyarrow_is_named_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(writers, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"writing \.parquet files needs pyarrow.*elmokit\[arrow\]"):

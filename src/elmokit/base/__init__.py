@@ -25,7 +25,7 @@ from elmokit.base.decompression import (
     plain_lines,
     text_ending,
 )
-from elmokit.base.figures import COLOURS, bold_if_there, drawing
+from elmokit.base.figures import COLOURS, bold_if_there, check_picture, drawing
 from elmokit.base.files import (
     draft_file,
     draft_folder,
@@ -81,6 +81,7 @@ __all__ = [
     "check_hdf5_heaps",
     "check_number",
     "check_option",
+    "check_picture",
     "check_safetensors",
     "check_whole_number",
     "draft_file",

@@ -14,13 +14,14 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from elmokit.base.locks import output_file
-from elmokit.errors import MissingExtra
+from elmokit.errors import ConfigError, MissingExtra
 
 logger = logging.getLogger(__name__)
 
 # Colours that everybody can tell apart, by Okabe and Ito.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 
+_ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".webp")
 _BUNDLED = Path(__file__).parents[1] / "fonts" / "elmokit-sans-cjk.otf"
 # Linux, Windows, macOS.
 _CJK_FONTS = (
@@ -42,14 +43,14 @@ def drawing(path: Path, *, width: float, height: float, dpi: int = 150) -> Itera
 
     Raises:
         MissingExtra: matplotlib is not installed.
+        ConfigError: The ending of `path` names no format.
         DataError: `path` cannot be written.
         BusyError: another process is writing it.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot", "a picture") from error
+    check_picture(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     style = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
     with rc_context({"font.family": list(fonts()), **style}):
         figure: Any = Figure(figsize=(width, height), layout="constrained")
@@ -59,13 +60,31 @@ def drawing(path: Path, *, width: float, height: float, dpi: int = 150) -> Itera
         yield figure
         with output_file(path) as draft, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figure.savefig(draft, dpi=dpi, format=path.suffix[1:] or "png")
+            figure.savefig(draft, dpi=dpi, format=path.suffix[1:].lower())
     missing = [str(warning.message) for warning in caught if "missing from" in str(warning.message)]
     if missing:
         logger.warning(
             "%d characters of %s are in no font here and are drawn as boxes; install one: %s",
             *(len(set(missing)), path.name, _INSTALL),
         )
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a picture that cannot be drawn, before the work for it is done.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ConfigError: The ending names no format, or the path is a folder or in one that does not exist.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        raise ConfigError(f"{path} is no name for a picture; it has to end in {', '.join(_ENDINGS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        found = f"{path} is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
+        raise ConfigError(f"{found}; choose another name for the picture")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "a picture") from error
 
 
 def bold_if_there(text: str) -> str:

@@ -24,8 +24,8 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow", "error": "red"}
 def doctor(model: str, source: str | None, weights: str | None, as_json: bool) -> None:
     """Check the files of MODEL, and a text that it is to read.
 
-    MODEL may be anything that elmokit writes: a model, a task model, a corpus, vectors, a run. INPUT is a
-    text file, or - for standard input. The exit code is 1 if an error was found.
+    MODEL may be anything that elmokit writes: a model, a task model, a corpus, an index, vectors, a run.
+    INPUT is a text file, or - for standard input. The exit code is 1 if an error was found.
     """
     from elmokit.doctor import diagnose, diagnose_text, is_cased, scripts_of
     from elmokit.text import read_lines

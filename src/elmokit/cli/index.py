@@ -9,9 +9,9 @@ from elmokit.cli.printing import print_json
 
 
 @click.command()
-@click.argument("documents", metavar="DOCS…", nargs=-1, type=click.Path(exists=True))
+@click.argument("documents", metavar="DOCS…", nargs=-1, type=click.Path())
 @options.out_option("Folder of the index; what is there is added to.")
-@click.option("--text-field", metavar="NAME", default="text", help="Field or column with the text.")
+@click.option("--text-column", metavar="NAME", default="text", help="Column or field with the text.")
 @click.option("--delete", multiple=True, metavar="ID", help="Delete this document; may be repeated.")
 @click.option("--merge", is_flag=True, help="Merge all segments into one at the end.")
 @click.option("--no-words", is_flag=True, help="Do not store vectors of words: smaller, no late interaction.")
@@ -23,7 +23,7 @@ from elmokit.cli.printing import print_json
 def index(
     documents: tuple[str, ...],
     out: str,
-    text_field: str,
+    text_column: str,
     delete: tuple[str, ...],
     merge: bool,
     no_words: bool,
@@ -43,7 +43,7 @@ def index(
     if not (documents or delete or merge):
         raise click.UsageError("there is nothing to do; pass DOCS, --delete or --merge")
     if documents:
-        read = elmokit.read_documents(documents, text_field=text_field)
+        read = elmokit.read_documents(documents, text_column=text_column)
         made: dict[str, Any] = {"words": not no_words, "language": language, "overwrite": overwrite}
         with elmokit.Index.build(
             read, out, model=elmokit.load(**model), progress=not quiet, **made

@@ -17,7 +17,7 @@ from elmokit.cli.printing import in_options, print_json, print_table
 def info(model: str, weights: str | None, as_json: bool) -> None:
     """Print what MODEL is: its layers, or how far a run is.
 
-    MODEL may be anything that elmokit writes: a model, a task model, a corpus, vectors, a run.
+    MODEL may be anything that elmokit writes: a model, a task model, a corpus, an index, vectors, a run.
     """
     from elmokit.doctor import describe
 

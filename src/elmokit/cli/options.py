@@ -171,6 +171,19 @@ def out_option(description: str, *, required: bool = True) -> Decorator:
     return click.option("-o", "--out", required=required, type=click.Path(), help=description)
 
 
+def _picture(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        from elmokit.base import check_picture
+
+        check_picture(Path(value))
+    return value
+
+
+def picture_option(description: str) -> Decorator:
+    """Add `--picture`, which is checked before the work begins."""
+    return click.option("--picture", type=click.Path(), callback=_picture, help=description)
+
+
 def model_options(command: Command) -> Command:
     """Add `--model` and how to open it; the command gets `model`, the arguments of a `load` function."""
 

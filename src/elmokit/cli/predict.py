@@ -11,7 +11,7 @@ from elmokit.cli.printing import print_json
 @click.command()
 @options.text_input
 @options.task_model_option
-@click.option("--picture", type=click.Path(), help="Draw the first prediction: the alignment of a pair.")
+@options.picture_option("Draw the first prediction, the alignment of a pair: .png, .svg or .pdf.")
 @options.choice_option("--show", "text table html", "How to show roles and clusters.", default="text")
 @options.device_option
 @options.json_option
@@ -40,9 +40,10 @@ def predict(
     else:
         texts = options.read_input(source, tokens=tokens, split=split, language=language)
     for prediction in task_model.stream(texts, latency=options.latency_of(source)):
-        print_json(prediction) if as_json else click.echo(options.shown(prediction, show))
         if picture is not None:
             if not hasattr(prediction, "draw"):
                 raise click.UsageError(f"--picture: a {task_model.task.name} has nothing to draw")
             prediction.draw(picture)
+            click.echo(f"wrote {picture}", err=True)
             picture = None
+        print_json(prediction) if as_json else click.echo(options.shown(prediction, show))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 # Arguments as a Python caller writes them: overwrite=True, min_count=1, or the bare name min_count.
-_VALUE = r"""'[^']*'|"[^"]*"|[\w.+:/-]*\w"""
+_VALUE = r"""'[^']*'|"[^"]*"|\[-?\d[-\d, ]*\]|[\w.+:/-]*\w"""
 _CALL = re.compile(r"elmokit\.([a-z]+)\(([^()]*)\)")
 _ARGUMENT = re.compile(rf"""(?<![\w./'"-])(?:([a-z]\w*)=({_VALUE})|([a-z]+_\w+))""")
 _WIDEST = 1000  # columns of a table in a file
@@ -78,6 +78,8 @@ def in_options(message: str, *commands: click.Command) -> str:
         >>> from elmokit.cli.embed import embed
         >>> in_options("exists already; pass overwrite=True, or layers='top'", embed)
         'exists already; pass --overwrite, or --layers top'
+        >>> in_options("layers=[0, 2] has two layers", embed)
+        '--layers 0,2 has two layers'
         >>> in_options("try elmokit.embed(out='v.h5', resume=True)", embed)
         'try elmokit embed --out v.h5 --resume'
     """
@@ -107,7 +109,8 @@ def in_options(message: str, *commands: click.Command) -> str:
         flag = max(option.opts, key=len)
         if bare or value == "True":
             return flag
-        value = shlex.quote(ast.literal_eval(value) if value[0] in "'\"" else value)
+        value = ast.literal_eval(value) if value[0] in "'\"" else value.strip("[]").replace(" ", "")
+        value = shlex.quote(value)
         return f"{flag} --language {value}" if option.is_flag else f"{flag} {value}"  # split='en'
 
     return _ARGUMENT.sub(replaced, message)

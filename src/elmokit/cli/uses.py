@@ -11,7 +11,7 @@ from elmokit.cli.printing import print_json, print_table
 @click.command()
 @click.argument("word")
 @options.text_input
-@click.option("--picture", type=click.Path(), help="Draw the uses at each layer: .png, .svg or .pdf.")
+@options.picture_option("Draw the uses at each layer: .png, .svg or .pdf.")
 @options.count_option("--senses", "num_senses", description="Number of groups.  [default: as many as show]")
 @click.option("--sense-column", metavar="NAME", help="Senses from this column of INPUT, which is a table.")
 @options.match_case_option

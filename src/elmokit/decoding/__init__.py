@@ -1,5 +1,5 @@
 """Choose the next token from a model's log-probabilities."""
 
-from elmokit.decoding.sampling import nucleus, sample
+from elmokit.decoding.sampling import new_generator, nucleus, sample
 
-__all__ = ["nucleus", "sample"]
+__all__ = ["new_generator", "nucleus", "sample"]

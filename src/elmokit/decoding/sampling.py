@@ -39,3 +39,10 @@ def nucleus(probabilities: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
     ordered, ids = probabilities.sort(descending=True)  # (V,) each
     kept = ordered.cumsum(dim=0) - ordered < top_p  # what the more likely ids sum to
     return ordered[kept], ids[kept]
+
+
+def new_generator() -> torch.Generator:
+    """Return a generator of random numbers that differ each time."""
+    generator = torch.Generator()
+    generator.seed()
+    return generator

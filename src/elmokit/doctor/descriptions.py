@@ -11,13 +11,14 @@ from elmokit.doctor.model_info import model_info
 from elmokit.errors import DataError, ElmoError
 from elmokit.formats import file_kind, find_model, load_model
 from elmokit.pretraining import RunRecord, pretraining_summary
+from elmokit.search import describe_index
 from elmokit.tasks.core import find_task_folder, read_config
 from elmokit.training import summarise_run
 from elmokit.vectors import read_vectors
 
 
 def describe(path: str | Path, weights: str | Path | None = None) -> dict[str, Any]:
-    """Describe a model, a task model, a corpus, a file of vectors, or an interrupted run.
+    """Describe a model, a task model, a corpus, an index, a file of vectors, or an unfinished run.
 
     Args:
         path: Of anything that elmokit writes; or a model as `elmokit.load` takes it, or the name of a
@@ -41,7 +42,8 @@ def describe(path: str | Path, weights: str | Path | None = None) -> dict[str, A
     if describer is None or weights is not None:
         place = find_model(path)
         facts = model_info(load_model(path, weights))
-        return {"kind": str(Kind.MODEL), **facts, **(unfinished_run(place) if place.is_dir() else {})}
+        run = unfinished_run(place) if place.is_dir() else {}
+        return {"kind": str(Kind.MODEL), **run, **facts}
     try:
         return {"kind": str(kind), "path": str(path), **describer(Path(path))}
     except (
@@ -88,12 +90,12 @@ def _task(folder: Path) -> dict[str, Any]:
     scores = folder / "scores.json"
     return {
         "task": config["task"],
+        **_task_run(folder),
         "labels": config.get("labels"),
         "encoders": [encoder["spec"] for encoder in config["encoders"]],
         "tokenizer": config["tokenizer"],
         "settings": config["settings"],
         "dev scores": parse_json(scores.read_bytes()) if scores.is_file() else None,
-        **_task_run(folder),
     }
 
 
@@ -131,6 +133,12 @@ def _vectors(path: Path) -> dict[str, Any]:
     return facts
 
 
+def _index(folder: Path) -> dict[str, Any]:
+    facts = describe_index(folder)
+    unfinished = facts.pop("unfinished") or is_held(folder)
+    return (_state(folder, "index the same documents again") if unfinished else {}) | facts
+
+
 def _unfinished(folder: Path) -> dict[str, Any]:
     target = Path(str(folder).removesuffix(".part"))
     job = parse_json((folder / "job.json").read_bytes())
@@ -147,6 +155,7 @@ _DESCRIBERS: dict[Kind | None, Callable[[Path], dict[str, Any]]] = {
     Kind.TASK_RUN: _task_run,
     Kind.PRETRAINING: _pretraining,
     Kind.CORPUS: _corpus,
+    Kind.INDEX: _index,
     Kind.VECTORS: _vectors,
     Kind.PREPARATION: lambda folder: _unfinished(folder) | {"continue": "prepare the same text again"},
     Kind.EMBEDDING: _unfinished,

@@ -11,6 +11,7 @@ from elmokit.doctor.descriptions import describe, path_kind, unfinished_run
 from elmokit.doctor.model_doctor import Finding, diagnose_model
 from elmokit.errors import ElmoError
 from elmokit.formats import find_model, load_model
+from elmokit.search import Index
 from elmokit.tasks import load_task
 from elmokit.tasks.core import find_task_folder
 from elmokit.text import known_scripts
@@ -22,8 +23,8 @@ def diagnose(path: str | Path, weights: str | Path | None = None) -> list[Findin
     """Check the files of a model, or of anything else that elmokit writes.
 
     Args:
-        path: A model, or what should be one (see `elmokit.load`); a task model, a corpus, a file of vectors,
-            or an interrupted run.
+        path: A model, or what should be one (see `elmokit.load`); a task model, a corpus, an index, a
+            file of vectors, or an interrupted run.
         weights: The weights of a model, if they are not beside the options.
 
     Returns:
@@ -70,7 +71,7 @@ def _checked(check: Any, path: Path) -> Iterator[Finding]:  # noqa: ANN401 (a fu
 
 def _described(path: Path) -> Iterator[Finding]:
     facts = describe(path)
-    names = ("task", "encoders", "vocabulary", "tokens", "sentences", "layers", "dim")
+    names = ("task", "encoders", "documents", "vocabulary", "tokens", "sentences", "layers", "dim")
     shown = ", ".join(f"{name} {facts[name]}" for name in names if facts.get(name) is not None)
     yield Finding("ok", f"{path} is {facts['kind']}{f': {shown}' if shown else ''}")
     yield from _state(facts)
@@ -106,6 +107,14 @@ def _task(folder: Path) -> Iterator[Finding]:
     yield Finding("ok", f"a complete model, whose encoders are unchanged; {parameters:,} parameters")
 
 
+def _index(folder: Path) -> Iterator[Finding]:
+    index = Index.open(folder)
+    index.check()
+    yield Finding("ok", "all files of the index are unchanged (sha256)")
+    embedder = index.embedder
+    yield Finding("ok", f"its model is the one that it was built with: {embedder.path}")
+
+
 def _vectors(path: Path) -> Iterator[Finding]:
     with read_vectors(path) as file:
         for number in {0, len(file) // 2, len(file) - 1} if len(file) else ():
@@ -123,5 +132,6 @@ _CHECKS = {
     Kind.TASK: _task,
     Kind.TASK_RUN: _checkpoints,
     Kind.PRETRAINING: lambda folder: _checkpoints(folder / "training"),
+    Kind.INDEX: _index,
     Kind.VECTORS: _vectors,
 }

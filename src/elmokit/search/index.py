@@ -4,6 +4,7 @@ import contextlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -96,6 +97,8 @@ class Index:
         if language is None:
             raise ConfigError("the model does not say its language; pass that of the text, language='en'")
         make_term_finder(language)
+        arriving = as_documents(documents)
+        documents = chain(list(islice(arriving, 1)), arriving)  # what cannot be read leaves no empty index
         settings = index_settings(embedder, language, words=words, passages=passages or PassageSettings())
         with locked(folder, parents=True), write_errors(folder):
             replaced = overwrite and may_replace(folder)  # by what is whole

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.base import draft_file, flush_to_disk, map_array, parse_json, write_json
+from elmokit.base import Kind, draft_file, flush_to_disk, map_array, other_kind, parse_json, write_json
 from elmokit.errors import DataError
 from elmokit.search.index_arrays import check_files, file_record, file_records
 from elmokit.search.postings import Bools
@@ -56,7 +56,9 @@ class Manifest:
         """
         path = folder / FILE
         if not path.is_file():
-            raise DataError(f"{folder} is no index: it has no {FILE}; build one with elmokit.Index.build")
+            found = f"has no {FILE}" if folder.exists() else "does not exist"
+            reason = other_kind(folder, Kind.INDEX) or f"{folder} {found}, expected a search index"
+            raise DataError(f"{reason}; check the path, or build an index first")
         try:
             if path.stat().st_size > _MOST_BYTES:
                 raise ValueError("it is too large")

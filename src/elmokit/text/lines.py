@@ -4,7 +4,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from elmokit.base import TEXT, other_kind, plain_lines
-from elmokit.errors import DataError
+from elmokit.errors import ConfigError, DataError
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -29,6 +29,7 @@ def read_lines(path: str | Path, *, whole: bool = False) -> Generator[str, None,
             size is refused.
 
     Raises:
+        ConfigError: It is no path at all.
         DataError: The path is not a file, or its content is not UTF-8 text, is damaged or incomplete.
         MissingExtra: The file is Zstandard and the zstandard library is not installed.
 
@@ -41,6 +42,8 @@ def read_lines(path: str | Path, *, whole: bool = False) -> Generator[str, None,
         ['één', 'twee']
     """
     # Checked outside the generator, so that the error is raised at the call.
+    if not isinstance(path, str | Path):
+        raise ConfigError(f"expected the path of a text, or its lines, found {path!r:.60}")
     if str(path) != "-":
         wrong = other_kind(path, TEXT)
         if wrong is not None:

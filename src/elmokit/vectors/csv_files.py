@@ -88,8 +88,6 @@ class CsvVectors:
     Rows of tokens are put together to their sentences again.
     """
 
-    metadata: Mapping[str, Any] = {}
-
     def __init__(self, path: Path) -> None:
         self._path = path
         with path.open("rb") as file:
@@ -98,6 +96,7 @@ class CsvVectors:
         self._delimiter = "\t" if first.startswith("line\t") else ","
         header = next(csv.reader([first], delimiter=self._delimiter))
         self._unit, names = _meaning(header)
+        self.metadata: Mapping[str, Any] = {"unit": self._unit}
         self._num_fields = len(_COLUMNS[self._unit])
         self._layers = len({name.rpartition("_")[0] for name in names})
         self._several = "_" in names[0]

@@ -21,6 +21,7 @@ _WRITERS = {
     ".tsv": ("csv_files", "write_tsv"),
 }
 ENDINGS = tuple(_WRITERS)
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 def check_ending(path: Path) -> str:
@@ -35,8 +36,12 @@ def check_ending(path: Path) -> str:
     """
     ending = path.suffix.lower()
     if ending not in _WRITERS:
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder, expected the name of a file: {', '.join(ENDINGS)}")
         found = f"the ending {ending!r}" if ending else "no ending"
-        raise ConfigError(f"{path.name} has {found}, which names no format; use one of {', '.join(ENDINGS)}")
+        known = f"use one of {', '.join(ENDINGS)}"
+        advice = "for a spreadsheet use .csv" if ending in _SPREADSHEETS else known
+        raise ConfigError(f"{path.name} has {found}, which names no format; {advice}")
     if _WRITERS[ending][0] == "arrow":
         require_pyarrow(f"writing {ending} files")
     return ending

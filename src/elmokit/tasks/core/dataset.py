@@ -87,7 +87,7 @@ def read_data(
     count = round(dev_share * len(train))
     if not 0 < count < len(train):
         raise DataError(
-            f"{path}: {len(train)} examples are too few to hold some out for dev; pass a dev file"
+            f"{path}: expected enough examples to hold some out for dev, found {len(train)}; pass a dev file"
         )
     return TaskData(train[count:], train[:count], held_out=True)
 

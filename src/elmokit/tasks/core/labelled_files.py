@@ -77,6 +77,8 @@ class Formats(Generic[ExampleT]):
                 of which some could be named.
             DataError: the file cannot be read, is empty, or a line is not labelled as it should be.
         """
+        if not path.exists():
+            raise DataError(f"{path} does not exist, expected labelled data; check the path")
         name = format or self.format_of(path)
         if name not in self.readers:
             raise ConfigError(f"format {name!r} is not known; expected one of {', '.join(self.readers)}")

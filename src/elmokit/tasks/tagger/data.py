@@ -70,7 +70,7 @@ def _sentences(
 ) -> Iterator[TaggedText]:
     """Group lines of one token each into sentences; `pick` takes token and tag from the fields of a line."""
     tokens: list[tuple[str, str]] = []
-    first = ""
+    first, width = "", 0
     for where, line in chain(lines, [("", "")]):
         if not line.strip() or line.startswith("-DOCSTART-"):
             if tokens:
@@ -84,7 +84,12 @@ def _sentences(
                 f"{where}: expected a token and its tag in {least} columns or more, found {shown(line)}; "
                 "label the line or remove it"
             )
-        first = first if tokens else where
+        if tokens and len(fields) != width:  # running text, for example
+            raise DataError(
+                f"{where}: expected a token and its tag in {width} columns, as in the line before, found "
+                f"{len(fields)}, {shown(line)}; each line is one token, and a blank line ends a sentence"
+            )
+        first, width = (first if tokens else where), len(fields)
         token, tag = pick(fields)
         tokens.append((token, tag.strip()))
 
