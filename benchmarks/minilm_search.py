@@ -12,7 +12,7 @@ _BATCH = 32
 
 
 class MiniLM:
-    """Finds documents by the cosine of MiniLM-L6's vectors; texts are cut at 256 word pieces, as published."""
+    """Finds documents by the cosine of MiniLM-L6's vectors; texts are cut at 256 pieces, as published."""
 
     def __init__(self) -> None:
         from sentence_transformers import SentenceTransformer

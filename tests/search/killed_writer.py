@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.embed import Embedder
-from elmokit.search import Document, Index
+from elmokit.search import Document, Index, segment_writer
 from elmokit.search import index as index_module
 from elmokit.search.manifest import Manifest
 from elmokit.text import TokenizerSpec
@@ -24,7 +24,7 @@ OLD = [Document(id=str(number), text=f"The cat has the number {number}.") for nu
 NEW = [Document(id=str(number), text=f"The dog has the number {number}.") for number in range(5, 12)]
 _CHANGES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
 index_module._SEGMENT_CHARACTERS = 700  # three documents
-index_module._MOST_SEGMENTS = 3
+segment_writer._MOST_SEGMENTS = 3
 
 
 def work(folder: Path, embedder: Embedder) -> None:

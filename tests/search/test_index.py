@@ -9,6 +9,7 @@ import pytest
 from elmokit import BusyError, ConfigError, DataError, Document, Index
 from elmokit.embed import Embedder
 from elmokit.search import index as index_module
+from elmokit.search import segment_writer
 from elmokit.search import segments as segments_module
 from elmokit.search.passages import PassageSettings
 from elmokit.text import TokenizerSpec
@@ -79,7 +80,7 @@ def test_how_it_came_about_does_not_matter(build, words):
 
 
 def test_many_small_additions_are_merged(build, monkeypatch):
-    monkeypatch.setattr(index_module, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(segment_writer, "_MOST_SEGMENTS", 3)
     index = build([])
     for number in range(9):
         index.add([Document(id=str(number), text=f"the cat number {number}")])
@@ -92,16 +93,19 @@ def test_many_small_additions_are_merged(build, monkeypatch):
 
 def test_large_segments_are_left_alone(build, monkeypatch):
     """Merging rewrites a document a few times, however many there are, and takes bounded memory."""
-    monkeypatch.setattr(index_module, "_MOST_SEGMENTS", 2)
-    monkeypatch.setattr(index_module, "_LARGE", 3)
+    monkeypatch.setattr(segment_writer, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(segment_writer, "_LARGE", 3)
     monkeypatch.setattr(index_module, "_SEGMENT_CHARACTERS", 1)
     index = build([f"the cat number {number}" for number in range(9)])
     assert [len(segment.passages) for segment in index._segments] == [3, 3, 3]
+    assert [document.id for document in index] == list("012345678")
     assert index.search("number 7", 1)[0].id == "7"
 
 
 def test_graph_of_neighbours(build, monkeypatch):
     exact = answers(build(), by=["dense"])
+    monkeypatch.setattr(segments_module, "_FEW", 2)
+    assert answers(build(name="by int8 first"), by=["dense"]) == exact
     monkeypatch.setattr(segments_module, "GRAPH_FROM", 2)
     with_graph = build(name="graph")
     assert (next(with_graph.path.glob("segment-*")) / "graph.usearch").exists()
@@ -203,6 +207,7 @@ def test_another_process_sees_what_was_written(build, embedder):
 def test_a_reader_goes_on_while_another_merges(build, embedder, monkeypatch):
     """Also if the other one deletes a file that the reader has not opened yet."""
     monkeypatch.setattr(segments_module, "GRAPH_FROM", 2)
+    monkeypatch.setattr(segments_module, "_FEW", 2)
     index = build()
     index.add([Document(id="new", text="something new")])
     reader = Index.open(index.path, model=embedder)
@@ -227,7 +232,7 @@ def test_a_damaged_file_is_named(build, name):
 
 
 def test_messages(build, tmp_path, embedder):
-    with pytest.raises(DataError, match=r"is no index: it has no index\.json"):
+    with pytest.raises(DataError, match=r"has no index\.json, expected a search index"):
         Index.open(tmp_path)
     index = build(words=False)
     with pytest.raises(ConfigError, match="built without the vectors of words"):

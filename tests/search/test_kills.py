@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def test_twenty_kills(tmp_path):
-    """While indexing, appending, replacing, deleting and merging: nothing is lost and nothing is there twice."""
+    """While indexing, appending, replacing, deleting and merging: nothing is lost, nothing is there twice."""
     command = [sys.executable, "-m", "tests.search.killed_writer", tmp_path, "20"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     root = Path(__file__).parents[2]

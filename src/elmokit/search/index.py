@@ -32,13 +32,11 @@ from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.passages import PassageSettings
 from elmokit.search.quantised import Floats
 from elmokit.search.query import RETRIEVERS, Hit, Searcher
-from elmokit.search.segment_writer import merge_segments, write_segment
+from elmokit.search.segment_writer import last_segments, merge_segments, write_segment
 from elmokit.search.segments import document_digest
 from elmokit.search.terms import make_term_finder
 
 _SEGMENT_CHARACTERS = 8_000_000  # of text; its words take some 300 MB while they are written
-_MOST_SEGMENTS = 10  # of one size; more are merged
-_LARGE = 150_000  # passages; a segment of so many is merged only when asked for, so that memory is bounded
 
 
 class Index:
@@ -269,28 +267,22 @@ class Index:
                 self._merge(range(len(self._segments)))
 
     def _merge_if_many(self) -> None:
-        """Merge the segments of the smallest size class that has too many."""
-        while True:
-            classes: dict[int, list[int]] = {}
-            for number, segment in enumerate(self._segments):
-                if len(segment.passages) < _LARGE:
-                    classes.setdefault(len(str(max(1, len(segment.passages)))), []).append(number)
-            many = [numbers for _, numbers in sorted(classes.items()) if len(numbers) > _MOST_SEGMENTS]
-            if not many:
-                return
-            self._merge(many[0])
+        while numbers := last_segments([len(segment.passages) for segment in self._segments]):
+            self._merge(numbers)
 
-    def _merge(self, numbers: Sequence[int]) -> None:
+    def _merge(self, numbers: range) -> None:
+        """Merge neighbours, so that documents keep their order."""
         name = f"segment-{self._manifest.next_number:06}"
+        entries = self._manifest.entries
         manifest = Manifest(self._manifest.settings, (), self._manifest.next_number + 1)
         chosen = [self._segments[number] for number in numbers]
-        others = [entry for number, entry in enumerate(self._manifest.entries) if number not in set(numbers)]
+        before, after = entries[: numbers.start], entries[numbers.stop :]
         if sum(one.num_live for one in chosen) == 0:
-            self._become(manifest, others)
+            self._become(manifest, [*before, *after])
             return
         with draft_folder(self.path / name) as draft:
             merge_segments(draft, chosen)
-        self._become(manifest, [entry_of(self.path / name), *others])
+        self._become(manifest, [*before, entry_of(self.path / name), *after])
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

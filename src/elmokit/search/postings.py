@@ -91,31 +91,44 @@ class Postings:
         return passages[kept], counts[kept]
 
 
-def bm25(
-    postings: Sequence[Postings], live: Sequence[Bools | None], terms: Iterable[str]
-) -> list[npt.NDArray[np.float32]]:
-    """Return the scores of all passages of each segment; those of deleted ones are 0.
+class BM25:
+    """BM25 over segments.
 
     Args:
         postings: The segments.
         live: Which passages of each are not deleted; None for all.
-        terms: Those of the query; one that occurs twice counts twice.
     """
-    lengths = [
-        one.lengths if alive is None else one.lengths[alive]
-        for one, alive in zip(postings, live, strict=True)
-    ]
-    count = sum(map(len, lengths))
-    mean = max(sum(int(one.sum(dtype=np.int64)) for one in lengths) / max(1, count), 1e-9)
-    scores = [np.zeros(len(one.lengths), np.float32) for one in postings]
-    for term, times in Counter(terms).items():
-        found = [one.find(term, alive) for one, alive in zip(postings, live, strict=True)]
-        documents = sum(len(passages) for passages, _ in found)
-        if not documents:
-            continue
-        idf = times * math.log(1 + (count - documents + 0.5) / (documents + 0.5))
-        for one, (passages, counts), score in zip(postings, found, scores, strict=True):
-            often = counts.astype(np.float32)
-            length = one.lengths[passages].astype(np.float32)
-            score[passages] += idf * (K1 + 1) * often / (often + K1 * (1 - B + B / mean * length))
-    return scores
+
+    def __init__(self, postings: Sequence[Postings], live: Sequence[Bools | None]) -> None:
+        self._parts = list(zip(postings, live, strict=True))
+        lengths = [one.lengths if alive is None else one.lengths[alive] for one, alive in self._parts]
+        self._count = sum(map(len, lengths))
+        self._mean = max(sum(int(one.sum(dtype=np.int64)) for one in lengths) / max(1, self._count), 1e-9)
+
+    def idf(self, documents: int) -> float:
+        """Return how much a term counts that so many passages have."""
+        return math.log(1 + (self._count - documents + 0.5) / (documents + 0.5))
+
+    def rarity(self, terms: Sequence[str]) -> float:
+        """Return the idf of the rarest of some terms; 0 without terms."""
+        found = (sum(len(one.find(term, alive)[0]) for one, alive in self._parts) for term in terms)
+        return max(map(self.idf, found), default=0.0)
+
+    def scores(self, terms: Iterable[str]) -> list[npt.NDArray[np.float32]]:
+        """Return the scores of all passages of each segment; those of deleted ones are 0.
+
+        Args:
+            terms: Those of the query; one that occurs twice counts twice.
+        """
+        scores = [np.zeros(len(one.lengths), np.float32) for one, _ in self._parts]
+        for term, times in Counter(terms).items():
+            found = [one.find(term, alive) for one, alive in self._parts]
+            documents = sum(len(passages) for passages, _ in found)
+            if not documents:
+                continue
+            idf = times * self.idf(documents)
+            for (one, _), (passages, counts), score in zip(self._parts, found, scores, strict=True):
+                often = counts.astype(np.float32)
+                length = one.lengths[passages].astype(np.float32)
+                score[passages] += idf * (K1 + 1) * often / (often + K1 * (1 - B + B / self._mean * length))
+        return scores

@@ -1,6 +1,13 @@
-"""Answer queries over segments: BM25, vectors of passages, vectors of words, and their fusion."""
+"""Answer queries over segments: BM25, vectors of passages, vectors of words, and their fusion.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+The passages that BM25 or the vectors of passages find are scored by every retriever:
+
+    score = bm25 / highest bm25 + 0.2 · dense + 0.75 · late
+    late  = the mean over the words of the query, weighted by their rarity in the text that the model's
+            statistics were fitted on and in the index, of the highest cosine with a word of the passage
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,18 +18,18 @@ import numpy.typing as npt
 from elmokit.search.documents import Value
 from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
-from elmokit.search.postings import Bools, bm25
+from elmokit.search.postings import BM25, Bools
 from elmokit.search.quantised import Floats, to_unit
-from elmokit.search.ranking import Place, Ranking, best, fuse, late_interaction
+from elmokit.search.ranking import Place, Ranking, best, fuse, late_interaction, rank
 from elmokit.search.segments import Segment
 
 if TYPE_CHECKING:
     from elmokit.embed import Sentence
 
 RETRIEVERS = ("bm25", "dense", "late")
-# In the fusion by reciprocal ranks; chosen on the train queries of SciFact by benchmarks/search.py.
-WEIGHTS: Mapping[str, float] = {"bm25": 1.0, "dense": 0.5, "late": 1.0}
-_DEPTH = 100  # passages of a list that are fused or compared word by word
+# Chosen on the train queries of SciFact by benchmarks/search.py.
+WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "late": 0.75}
+_DEPTH = 100  # passages of each list that are fused or compared word by word
 _LEAST_WEIGHT = 0.3  # words of a query that count less are not explained
 
 
@@ -100,6 +107,10 @@ class Searcher:
         )
         return [self._search(query, next(sentences), k, by, allowed, explain=explain) for query in queries]
 
+    @cached_property
+    def _bm25(self) -> BM25:
+        return BM25([one.postings for one in self._segments], [one.live for one in self._segments])
+
     def _allowed(self, where: Filter | None) -> list[Bools | None]:
         """Return which passages of each segment are live and meet the conditions; None for all."""
         if not where:
@@ -121,16 +132,24 @@ class Searcher:
         explain: bool,
     ) -> list[Hit]:
         depth = max(_DEPTH, 3 * k)
+        words = self._bm25.scores(self._find_terms(query)) if set(by) & {"bm25", "late"} else []
+        vector = self._vector(sentence) if sentence is not None and set(by) & {"dense", "late"} else None
         lists: dict[str, Ranking] = {}
-        if "bm25" in by or by == ("late",):
-            lists["bm25"] = self._by_words(query, depth, allowed)
-        if sentence is not None and ("dense" in by or "late" in by):
-            lists["dense"] = self._by_passages(sentence, depth, allowed)
+        if words:
+            lists["bm25"] = self._by_words(words, depth, allowed)
+        if vector is not None and vector.any():
+            lists["dense"] = self._by_passages(vector, depth, allowed)
+        places = sorted({place for ranking in lists.values() for place, _ in ranking})
+        scores: dict[str, Floats] = {}
+        if "bm25" in by:
+            scores["bm25"] = np.array([words[segment][row] for segment, row in places], np.float32)
+        if "dense" in by:
+            scores["dense"] = self._cosines(vector, places)
         if sentence is not None and "late" in by:
-            places = sorted({place for ranking in lists.values() for place, _ in ranking})
-            lists["late"] = self._by_late_interaction(sentence, places)[:depth]
+            scores["late"] = self._late(sentence, places)
+            lists["late"] = rank(places, scores["late"])[:depth]
         lists = {name: ranking for name, ranking in lists.items() if name in by}
-        ranking = next(iter(lists.values())) if len(lists) == 1 else fuse(lists, WEIGHTS)
+        ranking = next(iter(lists.values())) if len(lists) == 1 else rank(places, fuse(scores, WEIGHTS))
         hits: dict[str, Hit] = {}
         ranks = {
             name: {place: rank for rank, (place, _) in enumerate(one, start=1)} for name, one in lists.items()
@@ -146,19 +165,17 @@ class Searcher:
                 break
         return list(hits.values())
 
-    def _by_words(self, query: str, depth: int, allowed: list[Bools | None]) -> Ranking:
-        live = [segment.live for segment in self._segments]
-        scores = bm25([segment.postings for segment in self._segments], live, self._find_terms(query))
+    def _by_words(self, scores: list[Floats], depth: int, allowed: list[Bools | None]) -> Ranking:
         parts = []
         for number, (score, chosen) in enumerate(zip(scores, allowed, strict=True)):
             rows = np.flatnonzero(score if chosen is None else score * chosen)
             parts.append((number, rows, score[rows]))
         return best(parts, depth)
 
-    def _by_passages(self, sentence: "Sentence", depth: int, allowed: list[Bools | None]) -> Ranking:
-        vector = to_unit(self._vectors.passage([self._vectors.sums(sentence)]))
-        if not vector.any():
-            return []
+    def _vector(self, sentence: "Sentence") -> Floats:
+        return to_unit(self._vectors.passage([self._vectors.sums(sentence)]))
+
+    def _by_passages(self, vector: Floats, depth: int, allowed: list[Bools | None]) -> Ranking:
         return best(
             (
                 (number, *segment.nearest(vector, depth, chosen))
@@ -167,11 +184,17 @@ class Searcher:
             depth,
         )
 
-    def _by_late_interaction(self, sentence: "Sentence", places: list[Place]) -> Ranking:
-        words, weights = self._vectors.words([sentence]), self._vectors.word_weights(sentence)
-        scores = late_interaction(words, weights, [self._word_vectors(place) for place in places])
-        rounded = np.round(scores.astype(np.float64), 5).tolist()
-        return sorted(zip(places, rounded, strict=True), key=lambda one: (-one[1], one[0]))
+    def _cosines(self, vector: Floats | None, places: list[Place]) -> Floats:
+        if vector is None or not places:
+            return np.zeros(len(places), np.float32)
+        rows = [self._segments[number].vectors.floats(np.array([row])) for number, row in places]
+        return np.asarray(np.concatenate(rows) @ vector, np.float32)
+
+    def _late(self, sentence: "Sentence", places: list[Place]) -> Floats:
+        rarity = [self._bm25.rarity(self._find_terms(token)) for token in sentence.tokens]
+        weights = self._vectors.word_weights(sentence) * np.array(rarity, np.float32)
+        words = self._vectors.words([sentence])
+        return late_interaction(words, weights, [self._word_vectors(place) for place in places])
 
     def _word_vectors(self, place: Place) -> Floats:
         segment = self._segments[place[0]]

@@ -12,7 +12,6 @@ Place: TypeAlias = tuple[int, int]
 Ranking: TypeAlias = list[tuple[Place, float]]
 
 _DIGITS = 5  # scores that are equal to so many digits differ by rounding only
-RRF = 60  # Cormack, Clarke & Büttcher 2009
 
 
 def best(scores: Iterable[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int) -> Ranking:
@@ -38,19 +37,34 @@ def best(scores: Iterable[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float
     return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
 
 
-def fuse(rankings: Mapping[str, Ranking], weights: Mapping[str, float]) -> Ranking:
-    """Fuse rankings by reciprocal ranks: score = Σ weight / (60 + rank).
+def rank(places: Sequence[Place], scores: npt.NDArray[np.float32]) -> Ranking:
+    """Return all passages by their scores; the order of adding decides between equal ones.
 
     Example:
-        >>> one, two = [((0, 1), 9.0), ((0, 2), 8.0)], [((0, 2), 0.7)]
-        >>> [place for place, _ in fuse({"a": one, "b": two}, {"a": 1, "b": 1})]
-        [(0, 2), (0, 1)]
+        >>> rank([(0, 7), (0, 3)], np.array([0.5, 0.5], np.float32))
+        [((0, 3), 0.5), ((0, 7), 0.5)]
     """
-    scores: dict[Place, float] = {}
-    for name, ranking in rankings.items():
-        for rank, (place, _) in enumerate(ranking, start=1):
-            scores[place] = scores.get(place, 0.0) + weights[name] / (RRF + rank)
-    return sorted(((place, score) for place, score in scores.items()), key=lambda one: (-one[1], one[0]))
+    rounded = np.round(scores.astype(np.float64), _DIGITS).tolist()
+    return sorted(zip(places, rounded, strict=True), key=lambda one: (-one[1], one[0]))
+
+
+def fuse(
+    scores: Mapping[str, npt.NDArray[np.float32]], weights: Mapping[str, float]
+) -> npt.NDArray[np.float32]:
+    """Return the weighted sum of the scores of several retrievers for the same passages.
+
+    Those of BM25 are divided by the highest first; the others are cosines already.
+
+    Example:
+        >>> bm25, dense = np.array([8, 4], np.float32), np.array([0.1, 0.9], np.float32)
+        >>> fuse({"bm25": bm25, "dense": dense}, {"bm25": 1, "dense": 0.5}).round(2).tolist()
+        [1.05, 0.95]
+    """
+    total = np.zeros(len(next(iter(scores.values()))), np.float32)
+    for name, values in scores.items():
+        highest = float(values.max(initial=0)) if name == "bm25" else 1.0
+        total += weights[name] * values / (highest or 1.0)
+    return total
 
 
 def late_interaction(

@@ -16,6 +16,8 @@ from elmokit.search.quantised import Floats, Quantised
 from elmokit.search.segments import Segment, document_digest, id_hash, write_graph
 
 _WORDS_AT_ONCE = 100_000  # vectors of words that are copied at once
+_MOST_SEGMENTS = 10  # of one size; more are merged
+_LARGE = 150_000  # passages; a segment of so many is merged only when asked for, so that memory is bounded
 
 
 def write_segment(
@@ -94,6 +96,22 @@ def _document_arrays(documents: Sequence[Document]) -> dict[str, Array]:
         "digests": np.array([document_digest(document) for document in documents], np.uint64),
         **metadata_arrays([document.metadata for document in documents]),
     }
+
+
+def last_segments(sizes: Sequence[int]) -> range:
+    """Return which segments should be merged, given their passages: none, or too many small ones at the end.
+
+    Example:
+        >>> last_segments([5000, *[20] * 10]), last_segments([5000, *[20] * 10, 7])
+        (range(0, 0), range(1, 12))
+    """
+    for digits in range(1, len(str(_LARGE)) + 1):
+        start = len(sizes)
+        while start and sizes[start - 1] < min(_LARGE, 10**digits):
+            start -= 1
+        if len(sizes) - start > _MOST_SEGMENTS:
+            return range(start, len(sizes))
+    return range(0)
 
 
 def merge_segments(folder: Path, segments: Sequence[Segment]) -> None:

@@ -24,8 +24,8 @@ from elmokit.search.postings import Bools, Postings
 from elmokit.search.quantised import Floats, Quantised
 
 GRAPH = "graph.usearch"
-GRAPH_FROM = 20_000  # passages; fewer are compared one by one
-_AT_ONCE = 32_768  # vectors that are compared at once
+GRAPH_FROM = 100_000  # passages; fewer are compared one by one
+_FEW = 8192  # vectors that are kept as float32; of more, the nearest by int8 are found first
 _DENSE_LIMIT = 0.1  # share of live passages below which all of them are compared
 
 
@@ -134,22 +134,19 @@ class Segment:
     def nearest(self, query: Floats, k: int, allowed: Bools | None) -> tuple[npt.NDArray[np.int64], Floats]:
         """Return the passages with the highest cosines to a vector of length 1, and these."""
         share = 1.0 if allowed is None else float(allowed.mean()) if allowed.size else 0.0
-        if GRAPH in self.records and share > _DENSE_LIMIT:
-            candidates = self._by_graph(query, int(k / share * 1.5) + 10)
+        if len(self.vectors) > _FEW and share > _DENSE_LIMIT:
+            candidates = self._by_numbers(query, int(k / share * 1.5) + 10)
             candidates = candidates if allowed is None else candidates[allowed[candidates]]
         else:
             candidates = np.arange(len(self.vectors)) if allowed is None else np.flatnonzero(allowed)
-        cosines = np.concatenate(
-            [np.zeros(0, np.float32)]
-            + [
-                self._floats(candidates[start : start + _AT_ONCE]) @ query
-                for start in range(0, len(candidates), _AT_ONCE)
-            ]
-        )
-        return candidates, cosines
+        parts = [
+            self._floats(candidates[start : start + _FEW]) @ query
+            for start in range(0, len(candidates), _FEW)
+        ]
+        return candidates, np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _floats(self, rows: npt.NDArray[np.int64]) -> Floats:
-        if len(self.vectors) > _AT_ONCE:
+        if len(self.vectors) > _FEW:
             return self.vectors.floats(rows)
         return self._all_floats if len(rows) == len(self.vectors) else self._all_floats[rows]
 
@@ -157,10 +154,18 @@ class Segment:
     def _all_floats(self) -> Floats:
         return self.vectors.floats()
 
-    def _by_graph(self, query: Floats, k: int) -> npt.NDArray[np.int64]:
-        numbers = Quantised.of(query[None]).numbers[0]
-        found = self._graph.search(numbers, min(k, len(self.vectors))).keys.astype(np.int64)
-        return np.sort(found[(found >= 0) & (found < len(self.vectors))])
+    def _by_numbers(self, query: Floats, k: int) -> npt.NDArray[np.int64]:
+        """Return the passages with the highest cosines of the int8 numbers: by the graph, or of all."""
+        numbers = Quantised.of(query[None]).numbers
+        k = min(k, len(self.vectors))
+        if GRAPH in self.records:
+            found = self._graph.search(numbers[0], k).keys
+        else:
+            module = usearch()
+            metric = module.MetricKind.Cos
+            found = module.search(self.vectors.numbers, numbers, k, metric, exact=True, threads=1).keys
+        rows = np.ravel(found).astype(np.int64)
+        return np.sort(rows[(rows >= 0) & (rows < len(self.vectors))])
 
     @cached_property
     def _graph(self) -> Any:  # noqa: ANN401 (usearch has no types)
