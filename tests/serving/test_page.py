@@ -1,10 +1,15 @@
 """The page in a real browser: each view is opened, used, and saved from."""
 
+import io
 import shutil
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+import elmokit
 from tests.serving.conftest import running
+from tests.task_data import WRITERS, quick_settings
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(
@@ -19,8 +24,23 @@ FLAGS = [
 
 
 @pytest.fixture(scope="module")
-def site(tagger_folder):
-    with running("--model", "en", "--task", f"ner={tagger_folder}") as server:
+def task_folders(tagger_folder, tmp_path_factory):
+    """A trained model of every kind of task."""
+    folders = {"tagger": tagger_folder}
+    for kind in WRITERS.keys() - folders:
+        folder = tmp_path_factory.mktemp(kind)
+        for part in ("train", "dev"):
+            WRITERS[kind](folder, part)
+        settings = quick_settings(kind, "training.epochs=2")
+        elmokit.train(kind, folder, encoder="chars", out=folder / "out", settings=settings)
+        folders[kind] = folder / "out"
+    return folders
+
+
+@pytest.fixture(scope="module")
+def site(task_folders):
+    tasks = (("--task", f"{kind}={folder}") for kind, folder in task_folders.items())
+    with running("--model", "en", *(word for option in tasks for word in option)) as server:
         yield server.url
 
 
@@ -72,8 +92,9 @@ def test_polysemy(page, site):
     assert len({points.nth(n).get_attribute("transform") for n in (0, 1)}) == 1  # layer 0 knows no context
     slider.fill("2")
     assert len({points.nth(n).get_attribute("transform") for n in range(3)}) == 3
-    points.nth(1).focus()
-    page.keyboard.press("Enter")
+    points.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    playwright.expect(points.nth(1)).to_be_focused()
     playwright.expect(page.locator("ol.uses li.self")).to_contain_text("The spring in the clock broke.")
     box = points.nth(2).locator("circle").bounding_box()
     before = points.nth(2).get_attribute("transform")
@@ -108,6 +129,9 @@ def test_layers(page, site):
 def test_language_model(page, site):
     page.goto(f"{site}/#language?text=The+cat+sat.")
     playwright.expect(page.locator(".word")).to_have_count(4)
+    picture = saved(page, "SVG").decode()
+    assert [f">{word}<" in picture for word in ("The", "cat", "dog")] == [True, True, False]
+    assert "word,bits,forward_log" in saved(page, "CSV").decode()
     page.get_by_label("Sentence with [MASK]").fill("the [MASK] of the [MASK]")
     page.get_by_role("button", name="Show").nth(1).click()
     playwright.expect(page.get_by_text("Gap 2")).to_be_visible()
@@ -117,8 +141,33 @@ def test_language_model(page, site):
 
 
 def test_tasks(page, site):
-    page.goto(f"{site}/#tasks?text=Ada+saw+Paris+.")
+    page.goto(f"{site}/#tasks?task=tagger&text=Ada+saw+Paris+.")
     playwright.expect(page.locator(".said .span")).to_have_text(["AdaPER", "ParisLOC"])
+    assert "Ada,0,3" in saved(page, "CSV").decode()
+    assert saved(page, "PNG").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_kind_of_task_is_drawn(page, site, kind):
+    page.goto(f"{site}/#tasks")
+    page.locator("form select").select_option(kind)
+    playwright.expect(page.get_by_role("heading", level=2)).to_have_text(kind)
+    playwright.expect(page.locator(".found article").first).to_be_visible()
+    assert page.locator(".found pre").count() == 0  # nothing is shown as bare data
+    assert page.locator(".found .meter").count() == 0 or page.locator(".found .value").first.text_content()
+    assert f"task={kind}" in page.url
+    assert b"<text" in saved(page, "SVG")
+
+
+def test_mentions_may_lie_inside_each_other(page, site):
+    mentions = [(0, 17, 1), (4, 7, 2), (22, 25, 2)]
+    spans = [{"text": "", "start": a, "end": b, "probability": 1} for a, b, _ in mentions]
+    text = "the cat \U0001f408 's tail and her"  # places count the cat as one letter
+    found = {"text": text, "sentences": [], "clusters": [spans[:1], spans[1:]]}
+    page.route("**/v1/predict/*", lambda route: route.fulfill(json={"data": [found]}))
+    page.goto(f"{site}/#tasks?task=coreference")
+    shown = page.locator(".said .span")
+    playwright.expect(shown).to_have_text(["the cat2 \U0001f408 's tail1", "cat2", "her2"])
 
 
 def test_corpus(page, site, tmp_path):
@@ -132,7 +181,38 @@ def test_corpus(page, site, tmp_path):
         page.get_by_role("button", name="Show", exact=True).click()
     assert "cat" not in asked.value.post_data  # lines without the word stay in the browser
     playwright.expect(page.get_by_role("heading", name="6 uses")).to_be_visible()
-    assert saved(page, "Parquet for embedding-atlas").startswith(b"PAR1")
+    table = pq.read_table(io.BytesIO(saved(page, "Parquet for embedding-atlas")))
+    assert table["text"][0].as_py() == "The bank of the river."
+    x, y = (table[name].to_numpy() for name in ("x", "y"))
+    assert np.isfinite(x).all()
+    assert np.isfinite(y).all()
+
+
+def test_what_is_missing_is_said(page, site):
+    page.goto(f"{site}/#corpus")
+    page.get_by_label("Word", exact=True).fill("bank")
+    page.get_by_role("button", name="Show", exact=True).click()
+    playwright.expect(page.get_by_role("status").last).to_have_text("Choose a text file first.")
+    page.goto(f"{site}/#tasks?task=tagger")
+    page.get_by_label("Text, one a line").fill(" ")
+    page.get_by_role("button", name="Predict").click()
+    playwright.expect(page.locator(".empty")).to_have_text("Type a text first.")
+
+
+def test_with_the_keyboard_alone(page, site):
+    page.goto(f"{site}/#layers?text=A+cat.")
+    page.get_by_role("heading", name="Mix of the layers").wait_for()
+    page.keyboard.press("Tab")
+    playwright.expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("main")).to_be_focused()
+    assert "#layers?" in page.url
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.ariaLabel") == "γ":
+            break
+    page.keyboard.press("ArrowRight")
+    assert "gamma=1.05" in page.url
 
 
 def test_chinese_dark_and_back(page, site):

@@ -98,7 +98,10 @@ def _add_status(app: FastAPI, served: Served) -> None:
                     "language_model": model.language_model is not None,
                 }
             )
-        tasks = [{"id": name, "task": task.kind} for name, task in served.tasks.items()]
+        tasks = [
+            {"id": name, "task": task.kind, "language": task.model.tokenizer.language}
+            for name, task in served.tasks.items()
+        ]
         indexes = [{"id": name, "documents": len(index)} for name, index in served.indexes.items()]
         return json_response({"object": "list", "data": found, "tasks": tasks, "indexes": indexes})
 

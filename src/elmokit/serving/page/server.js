@@ -8,7 +8,11 @@ export async function ask(route, body, { accept = "application/json", askKey } =
   const headers = { Accept: accept };
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(route, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) });
+  const answer = await fetch(route, {
+    method: body ? "POST" : "GET",
+    headers,
+    body: body && JSON.stringify(body),
+  });
   if (answer.status === 401 && askKey) {
     key = await askKey();
     sessionStorage.setItem("elmokit-key", key);
@@ -22,7 +26,8 @@ export async function ask(route, body, { accept = "application/json", askKey } =
 }
 
 export function floats(base64) {
-  const text = atob(base64), bytes = new Uint8Array(text.length);
+  const text = atob(base64),
+    bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Float32Array(bytes.buffer);
 }

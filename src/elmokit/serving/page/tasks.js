@@ -1,29 +1,142 @@
-import { colourOf, h, meter, saves } from "./dom.js";
+// What each served task finds in a text.
+
+import { colourOf, cut, h, heatMap, meter } from "./dom.js";
 import { copyLink } from "./main.js";
-import { say } from "./sayings.js";
+import { drawn, saves } from "./saving.js";
+import { language, say } from "./sayings.js";
 
-const EXAMPLE = { en: "Ada Lovelace met Charles Babbage in London.\nMarie Curie was born in Warsaw in 1867.", zh: "他在北京大学学习物理。" };
+const PERSON = "Ada Lovelace met Charles Babbage in London.\nMarie Curie was born in Warsaw in 1867.";
+const PERSON_ZH = "他在北京大学学习物理。\n李白出生于公元701年。";
 
-export default function tasks({ state, served, model, remember, run }) {
+// For each kind of task: the examples in both languages, the name of the second text if there is one, how the
+// texts become the inputs of a request, and how a prediction is drawn.
+const KINDS = {
+  tagger: { examples: [[PERSON], [PERSON_ZH]], inputs: lines, draw: tagged },
+  classifier: {
+    examples: [
+      ["A warm and funny film.\nTwo long hours of nothing."],
+      ["这家酒店的服务很好。\n房间又小又脏。"],
+    ],
+    inputs: lines,
+    draw: labelled,
+  },
+  intent: {
+    examples: [
+      ["play some jazz by Miles Davis\nbook a table for two in Boston"],
+      ["播放周杰伦的歌\n明天北京天气怎么样"],
+    ],
+    inputs: lines,
+    draw: (found) => [...labelled({ ...found, text: "" }), ...tagged(found)],
+  },
+  roles: {
+    examples: [["The chef gave the guests a large cake yesterday."], ["厨师昨天给客人做了一个蛋糕。"]],
+    inputs: lines,
+    draw: framed,
+  },
+  coreference: {
+    examples: [
+      ["Ada wrote to Charles because she admired his machine. He answered her at once."],
+      ["李明给王芳写信，因为他很想念她。"],
+    ],
+    inputs: (text) => (text.trim() ? [text] : []),
+    draw: clustered,
+  },
+  entailment: {
+    second: "hypothesis",
+    first: "premise",
+    examples: [
+      ["A man plays the guitar on a stage.", "A man makes music.\nThe man is asleep."],
+      ["一个男人在台上弹吉他。", "一个男人在演奏音乐。\n那个男人在睡觉。"],
+    ],
+    inputs: (premise, hypotheses) =>
+      lines(hypotheses).map((one, n) => [lines(premise)[n] ?? lines(premise).at(-1) ?? "", one]),
+    draw: paired,
+  },
+  reading: {
+    second: "questions",
+    first: "passage",
+    examples: [
+      [
+        "Marie Curie was born in Warsaw in 1867. She moved to Paris in 1891, where she studied physics.",
+        "Where was Marie Curie born?\nWhat did she study?",
+      ],
+      ["居里夫人1867年生于华沙。1891年她移居巴黎，在那里学习物理。", "居里夫人生在哪里？\n她学习什么？"],
+    ],
+    inputs: (passage, questions) => lines(questions).map((question) => [question, passage]),
+    draw: answered,
+  },
+};
+const OTHER = { examples: [[PERSON], [PERSON_ZH]], inputs: lines, draw: raw };
+
+function lines(text) {
+  return text.split("\n").filter((line) => line.trim());
+}
+
+export default function tasks({ state, served, remember, run }) {
   if (!served.tasks.length) return h("p", { className: "empty card" }, say("no_tasks"));
-  const choice = h("select", {}, served.tasks.map((task) => h("option", { value: task.id, selected: task.id === state.task }, `${task.id} (${task.task})`)));
-  const text = h("textarea", { rows: 6, value: state.text ?? EXAMPLE[model?.language] ?? EXAMPLE.en });
-  const second = h("textarea", { rows: 3, value: state.second ?? "" });
-  const more = h("details", { open: Boolean(state.second) }, h("summary", { className: "note" }, say("second")), second);
+  const task = served.tasks.find((one) => one.id === state.task) ?? served.tasks[0];
+  const kind = KINDS[task.task] ?? OTHER;
+  const chinese = task.language ? task.language === "zh" : language === 1;
+  const example = kind.examples[Number(chinese)];
+  const choose = (id) => {
+    location.hash = `#tasks?${new URLSearchParams({ task: id })}`;
+  };
+  const option = (one) =>
+    h(
+      "option",
+      { value: one.id, selected: one === task },
+      one.id === one.task ? one.id : `${one.id} (${one.task})`,
+    );
+  const choice = h("select", { onchange: () => choose(choice.value) }, served.tasks.map(option));
+  const text = h("textarea", { rows: kind.second ? 4 : 6, value: state.text ?? example[0] });
+  const second = h("textarea", { rows: 4, value: state.second ?? example[1] ?? "" });
   const area = h("div", { className: "stack" });
   const act = () => {
-    const lines = text.value.split("\n").filter((line) => line.trim()), others = second.value.split("\n").filter((line) => line.trim());
-    remember({ task: choice.value, text: text.value, second: second.value });
+    remember({ task: task.id, text: text.value, ...(kind.second ? { second: second.value } : {}) });
+    const input = kind.inputs(text.value, second.value);
+    if (!input.length) {
+      area.replaceChildren(h("p", { className: "empty card" }, say("nothing_to_predict")));
+      return;
+    }
     run(area, async (ask) => {
-      const input = lines.map((line, n) => (others[n] ? [line, others[n]] : line));
-      const { data } = await ask(`v1/predict/${encodeURIComponent(choice.value)}`, { input });
-      return () => area.replaceChildren(h("section", { className: "card stack" }, h("div", { className: "head" }, h("h2", {}, choice.value), saves(() => `elmokit-${choice.value}`, null, () => table(data))), data.map(prediction)));
+      const { data } = await ask(`v1/predict/${encodeURIComponent(task.id)}`, { input });
+      return () => area.replaceChildren(shown(task, kind, data));
     });
   };
-  choice.onchange = act;
+  const field = (name, element) => h("label", { className: "field" }, say(name), element);
   act();
-  return h("div", { className: "columns" }, h("form", { className: "card", onsubmit: (event) => { event.preventDefault(); act(); } },
-    h("label", { className: "field" }, say("task"), choice), h("label", { className: "field" }, say("text"), text), more, h("div", { className: "bar" }, h("button", {}, say("predict")), copyLink())), area);
+  return h(
+    "div",
+    { className: "columns" },
+    h(
+      "form",
+      { className: "card", onsubmit: (event) => (event.preventDefault(), act()) },
+      field("task", choice),
+      field(kind.first ?? (task.task === "coreference" ? "document" : "text"), text),
+      kind.second && field(kind.second, second),
+      h("div", { className: "bar" }, h("button", {}, say("predict")), copyLink()),
+    ),
+    area,
+  );
+}
+
+function shown(task, kind, data) {
+  const body = h(
+    "div",
+    { className: "found" },
+    data.map((found) => h("article", {}, kind.draw(found))),
+  );
+  const head = h(
+    "div",
+    { className: "head" },
+    h("h2", {}, task.id),
+    saves(
+      () => `elmokit-${task.id}`,
+      () => drawn(body),
+      () => table(data),
+    ),
+  );
+  return h("section", { className: "card" }, head, body);
 }
 
 const labelColours = new Map();
@@ -32,31 +145,148 @@ function colour(label) {
   return labelColours.get(label);
 }
 
-// What is known of a prediction is drawn; of anything else its data are shown.
-function prediction(found) {
-  const { text, spans, tags, tokens, scores, frames, clusters, passage, premise } = found;
-  const parts = [];
-  if (frames) for (const frame of frames) parts.push(highlighted(text, [...frame.roles, { ...frame, label: "V" }]));
-  else if (clusters) parts.push(highlighted(text, clusters.flatMap((cluster, n) => cluster.map((one) => ({ ...one, label: String(n + 1) })))));
-  else if (spans?.length) parts.push(highlighted(text, spans));
-  else if (tags?.some((tag) => tag !== "O")) parts.push(h("div", { className: "words" }, tokens.map((token, n) => h("span", { className: "word", style: { background: `${colour(tags[n])}2e` } }, token, h("small", {}, tags[n])))));
-  else if (passage) parts.push(h("p", { className: "note" }, found.question), highlighted(passage, found.answer ? [{ ...found.answer, label: found.answer.probability.toFixed(2) }] : []));
-  else if (premise) parts.push(h("p", { className: "said" }, premise), h("p", { className: "said" }, found.hypothesis));
-  else if (text) parts.push(h("p", { className: "said" }, text));
-  if (scores) parts.push(h("div", {}, Object.entries(scores).sort((a, b) => b[1] - a[1]).slice(0, 6).map(([label, share]) => meter(label, share, share.toFixed(2)))));
-  if (!parts.length) parts.push(h("pre", {}, JSON.stringify(found, null, 1)));
-  return h("article", { className: "stack" }, parts);
+const shares = (scores) =>
+  h(
+    "div",
+    {},
+    Object.entries(scores)
+      .sort((a, b) => b[1] - a[1])
+      .filter(([, share], rank) => rank < 2 || (rank < 6 && share >= 0.01))
+      .map(([label, share]) => meter(label, share, share.toFixed(2))),
+  );
+
+function tagged({ text, tokens, tags, spans }) {
+  if (spans.length || tags.every((tag) => tag === "O")) return [highlighted(text, spans)];
+  const word = (token, n) =>
+    h(
+      "span",
+      { className: "word", style: { background: `${colour(tags[n])}2e` } },
+      token,
+      h("small", {}, tags[n]),
+    );
+  return [h("div", { className: "words" }, tokens.map(word))];
 }
 
-function highlighted(text, spans) {
-  const parts = [];
-  let at = 0;
-  for (const span of [...spans].sort((a, b) => a.start - b.start)) {
-    if (span.start < at) continue;
-    parts.push(text.slice(at, span.start), h("span", { className: "span", style: { background: `${colour(span.label)}33`, boxShadow: `inset 0 -2px ${colour(span.label)}` }, title: span.probability?.toFixed?.(3) ?? "" }, text.slice(span.start, span.end), h("b", {}, span.label)));
-    at = span.end;
+function labelled({ text, scores }) {
+  return [text && h("p", { className: "said" }, text), shares(scores)];
+}
+
+function framed({ text, frames }) {
+  if (!frames.length)
+    return [h("p", { className: "said" }, text), h("p", { className: "note" }, say("no_frames"))];
+  return frames.flatMap((frame) => [h("h3", {}, frame.predicate), highlighted(text, frame.roles)]);
+}
+
+function clustered({ text, clusters }) {
+  if (!clusters.length)
+    return [h("p", { className: "said" }, text), h("p", { className: "note" }, say("no_clusters"))];
+  const mentions = clusters.flatMap((cluster, n) => cluster.map((one) => ({ ...one, label: String(n + 1) })));
+  const line = (cluster, n) =>
+    h(
+      "li",
+      {},
+      h(
+        "span",
+        { className: "value" },
+        h("span", { className: "dot", style: { background: colour(String(n + 1)) } }),
+        String(n + 1),
+      ),
+      h("span", {}, cluster.map((one) => one.text).join(" · ")),
+    );
+  return [highlighted(text, mentions), h("ol", { className: "uses" }, clusters.map(line))];
+}
+
+function paired(found) {
+  const {
+    premise,
+    hypothesis,
+    premise_tokens: columns,
+    hypothesis_tokens: rows,
+    scores,
+    score,
+    alignment,
+  } = found;
+  const line = (name, text) =>
+    h("div", { className: "side" }, h("h3", {}, say(name)), h("p", { className: "said" }, text));
+  const parts = [line("premise", premise), line("hypothesis_one", hypothesis)];
+  parts.push(score == null ? shares(scores) : h("p", { className: "said" }, h("b", {}, score.toFixed(2))));
+  if (rows.length && columns.length) {
+    const map = heatMap({ rows, columns, value: (r, c) => alignment[r][c], label: say("attention") });
+    parts.push(h("details", {}, h("summary", { className: "note" }, say("attention")), map.element));
   }
-  return h("p", { className: "said" }, parts, text.slice(at));
+  return parts;
 }
 
-const table = (data) => [["text", "prediction"], ...data.map(({ text, tokens, offsets, ...rest }) => [text, JSON.stringify(rest)])];
+function answered({ question, passage, answer, candidates, no_answer: none }) {
+  const span = answer ? [{ ...answer, label: "" }] : [];
+  const meters = candidates
+    .slice(0, 4)
+    .map((one) => meter(one.text, one.probability, one.probability.toFixed(2)));
+  if (none != null) meters.push(meter(say("no_answer"), none, none.toFixed(2)));
+  return [h("h3", {}, question), highlighted(passage, span), h("div", {}, meters)];
+}
+
+function raw(found) {
+  return [h("pre", {}, JSON.stringify(found, null, 1))];
+}
+
+// The text with marked spans, which may lie inside each other.
+function highlighted(text, spans) {
+  const waiting = [...spans].sort((a, b) => a.start - b.start || b.end - a.end);
+  const between = (from, to) => {
+    const parts = [];
+    let at = from;
+    while (waiting.length && waiting[0].start < to) {
+      const span = waiting.shift();
+      if (span.start < at || span.end > to) continue; // two that cross cannot both be shown
+      const style = {
+        background: `${colour(span.label)}33`,
+        boxShadow: `inset 0 -2px ${colour(span.label)}`,
+      };
+      const inside = between(span.start, span.end);
+      const label = span.label ? h("b", {}, span.label) : null;
+      parts.push(
+        cut(text, at, span.start),
+        h("span", { className: "span", style, title: span.probability?.toFixed(3) ?? "" }, inside, label),
+      );
+      at = span.end;
+    }
+    return [...parts, cut(text, at, to)];
+  };
+  return h("p", { className: "said" }, between(0, Infinity));
+}
+
+// A row for each span, label or answer.
+function table(data) {
+  const rows = data.flatMap((found, n) => {
+    const { text, spans, scores, frames, clusters, candidates, question, tags, tokens } = found;
+    const of = (span, label, from) => [n + 1, from, label, span.text, span.start, span.end, span.probability];
+    if (frames)
+      return frames.flatMap((frame) => frame.roles.map((role) => of(role, role.label, frame.predicate)));
+    if (clusters) return clusters.flatMap((cluster, c) => cluster.map((one) => of(one, c + 1, "")));
+    if (candidates) return candidates.map((one) => of(one, "", question));
+    const labels = Object.entries(scores ?? {}).map(([label, share]) => [
+      n + 1,
+      text ?? found.hypothesis,
+      label,
+      "",
+      "",
+      "",
+      share,
+    ]);
+    const marked = (spans ?? []).map((span) => of(span, span.label, text));
+    const words =
+      spans?.length === 0
+        ? tokens.map((token, t) => [
+            n + 1,
+            text,
+            tags[t],
+            token,
+            ...found.offsets[t],
+            found.tag_probabilities[t],
+          ])
+        : [];
+    return [...labels, ...marked, ...words];
+  });
+  return [["input", "of", "label", "text", "start", "end", "probability"], ...rows];
+}
