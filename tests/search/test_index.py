@@ -290,3 +290,19 @@ def test_vectors(build):
     names, vectors = index.vectors()
     assert names == list("01234")
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=0.01)
+
+
+def test_an_interruption_says_what_is_kept(build, monkeypatch):
+    monkeypatch.setattr(index_module, "_SEGMENT_CHARACTERS", 1)
+    committed = index_module.entry_of
+
+    def second_is_interrupted(folder):
+        if folder.name > "segment-000001":
+            raise KeyboardInterrupt
+        return committed(folder)
+
+    monkeypatch.setattr(index_module, "entry_of", second_is_interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"1 documents are kept in .*: index the same ones again"):
+        build()
+    monkeypatch.setattr(index_module, "entry_of", committed)
+    assert build().report.unchanged == 1

@@ -95,8 +95,8 @@ class Index:
         if language is None:
             raise ConfigError("the model does not say its language; pass that of the text, language='en'")
         make_term_finder(language)
-        arriving = as_documents(documents)
-        documents = chain(list(islice(arriving, 1)), arriving)  # what cannot be read leaves no empty index
+        read = as_documents(documents)
+        documents = chain(list(islice(read, 1)), read)  # what cannot be read leaves no empty index
         settings = index_settings(embedder, language, words=words, passages=passages or PassageSettings())
         with locked(folder, parents=True), write_errors(folder):
             replaced = overwrite and may_replace(folder)  # by what is whole
@@ -193,7 +193,7 @@ class Index:
         """Add documents; one with the name of another replaces it, unless they are the same.
 
         Documents are committed some megabytes at a time. After an interruption or a kill, add them again:
-        those that were committed are skipped.
+        those that were committed are skipped. The message of a KeyboardInterrupt says how many.
 
         Raises:
             DataError: The index cannot be written, or a document is not valid.
@@ -205,12 +205,18 @@ class Index:
     def _add(self, documents: Iterable[str | Document], *, progress: bool) -> IndexReport:
         counts = {"added": 0, "replaced": 0, "unchanged": 0}
         groups = group_until(as_documents(documents), lambda one: len(one.text) + 200, _SEGMENT_CHARACTERS)
-        with progress_display(shown=progress) as start:
-            advance = start("documents")
-            for group in groups:
-                self._commit({document.id: document for document in group}, counts)
-                self._merge_if_many()
-                advance(len(group))
+        done = 0
+        try:
+            with progress_display(shown=progress) as start:
+                advance = start("documents")
+                for group in groups:
+                    self._commit({document.id: document for document in group}, counts)
+                    done += len(group)
+                    self._merge_if_many()
+                    advance(len(group))
+        except KeyboardInterrupt:
+            kept = f"{done:,} documents are kept in {self.path}: index the same ones again to go on"
+            raise KeyboardInterrupt(f"interrupted; {kept}") from None
         return IndexReport(**counts)
 
     def _commit(self, group: dict[str, Document], counts: dict[str, int]) -> None:
