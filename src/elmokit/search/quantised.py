@@ -27,6 +27,10 @@ class Quantised:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def part(self, rows: slice) -> "Quantised":
+        """Return some vectors as they are stored."""
+        return Quantised(self.numbers[rows], self.scales[rows])
+
     def floats(self, rows: slice | npt.NDArray[np.int64] = slice(None)) -> Floats:
         """Return some vectors as float32."""
         return self.numbers[rows].astype(np.float32) * self.scales[rows].astype(np.float32)[:, None]

@@ -19,7 +19,7 @@ from elmokit.search.documents import Value
 from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.postings import BM25, Bools
-from elmokit.search.quantised import Floats, to_unit
+from elmokit.search.quantised import Floats, Quantised, to_unit
 from elmokit.search.ranking import Place, Ranking, best, fuse, late_interaction, rank
 from elmokit.search.segments import Segment
 
@@ -196,10 +196,10 @@ class Searcher:
         words = self._vectors.words([sentence])
         return late_interaction(words, weights, [self._word_vectors(place) for place in places])
 
-    def _word_vectors(self, place: Place) -> Floats:
+    def _word_vectors(self, place: Place) -> Quantised:
         segment = self._segments[place[0]]
         assert segment.words is not None
-        return segment.words.floats(slice(*segment.words_of(place[1])))
+        return segment.words.part(slice(*segment.words_of(place[1])))
 
     def _hit(
         self, place: Place, name: str, score: float, ranks: dict[str, int], query: "Sentence | None"

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elmokit.search.quantised import Quantised
+
 # Segment and row: the order in which passages were added, which decides between equal scores.
 Place: TypeAlias = tuple[int, int]
 Ranking: TypeAlias = list[tuple[Place, float]]
@@ -56,9 +58,9 @@ def fuse(
     Those of BM25 are divided by the highest first; the others are cosines already.
 
     Example:
-        >>> bm25, dense = np.array([8, 4], np.float32), np.array([0.1, 0.9], np.float32)
-        >>> fuse({"bm25": bm25, "dense": dense}, {"bm25": 1, "dense": 0.5}).round(2).tolist()
-        [1.05, 0.95]
+        >>> bm25, dense = np.array([8, 4], np.float32), np.array([0, 0.5], np.float32)
+        >>> fuse({"bm25": bm25, "dense": dense}, {"bm25": 1, "dense": 0.5}).tolist()
+        [1.0, 0.75]
     """
     total = np.zeros(len(next(iter(scores.values()))), np.float32)
     for name, values in scores.items():
@@ -68,9 +70,7 @@ def fuse(
 
 
 def late_interaction(
-    query: npt.NDArray[np.float32],
-    weights: npt.NDArray[np.float32],
-    passages: Sequence[npt.NDArray[np.float32]],
+    query: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], passages: Sequence[Quantised]
 ) -> npt.NDArray[np.float32]:
     """Return for each passage the weighted mean over the query's words of the best cosine with its words.
 
@@ -81,15 +81,17 @@ def late_interaction(
 
     Example:
         >>> words = np.eye(2, dtype=np.float32)
-        >>> late_interaction(words, np.array([1, 1], np.float32), [words[:1], words, words[:0]]).tolist()
+        >>> passages = [Quantised.of(words[:1]), Quantised.of(words), Quantised.of(words[:0])]
+        >>> late_interaction(words, np.array([1, 1], np.float32), passages).round(2).tolist()
         [0.5, 1.0, 0.0]
     """
     lengths = np.array([len(one) for one in passages])
     scores = np.zeros(len(passages), np.float32)
     filled = np.flatnonzero(lengths)
     if len(filled) and len(query):
-        joined = np.concatenate([passages[at] for at in filled.tolist()])  # (S, D)
-        cosines = (torch.from_numpy(joined) @ torch.from_numpy(query).T).numpy()  # (S, Q)
+        numbers = torch.from_numpy(np.concatenate([passages[at].numbers for at in filled.tolist()]))
+        scales = np.concatenate([passages[at].scales for at in filled.tolist()]).astype(np.float32)
+        cosines = (numbers.float() @ torch.from_numpy(query).T).numpy() * scales[:, None]  # (S, Q)
         starts = np.cumsum(lengths[filled]) - lengths[filled]
         highest = np.maximum.reduceat(cosines, starts, axis=0)  # (passages, Q)
         scores[filled] = highest @ (weights / max(float(weights.sum()), 1e-12))

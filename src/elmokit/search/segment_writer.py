@@ -99,17 +99,19 @@ def _document_arrays(documents: Sequence[Document]) -> dict[str, Array]:
 
 
 def last_segments(sizes: Sequence[int]) -> range:
-    """Return which segments should be merged, given their passages: none, or too many small ones at the end.
+    """Return which segments should be merged, given how many passages each has.
+
+    These are the last ones, once there are too many of one order of magnitude; none before.
 
     Example:
-        >>> last_segments([5000, *[20] * 10]), last_segments([5000, *[20] * 10, 7])
+        >>> last_segments([5000, *[20] * 10]), last_segments([5000, *[20] * 11])
         (range(0, 0), range(1, 12))
     """
     for digits in range(1, len(str(_LARGE)) + 1):
         start = len(sizes)
         while start and sizes[start - 1] < min(_LARGE, 10**digits):
             start -= 1
-        if len(sizes) - start > _MOST_SEGMENTS:
+        if sum(max(1, size) >= 10 ** (digits - 1) for size in sizes[start:]) > _MOST_SEGMENTS:
             return range(start, len(sizes))
     return range(0)
 
