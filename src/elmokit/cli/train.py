@@ -54,5 +54,5 @@ def train(
         tables = (scores_text(found.scores), mixes_text(found.model.inputs.learnt_mixes()))
         click.echo("\n\n".join(filter(None, tables)))
         best = max(found.history, key=lambda entry: entry["dev"])["epoch"]
-        epochs = f"best of {len(found.history)} epochs was {best}; {found.seconds:,.0f} s"
+        epochs = f"the best epoch was {best} of {len(found.history)}; {found.seconds:,.0f} s"
         click.echo(f"\n{arguments['out']}: {epochs}", err=True)

@@ -99,7 +99,8 @@ class EntailmentPrediction:
         with drawing(Path(path), width=width + 1, height=height) as figure:
             axes = figure.subplots()
             image = axes.imshow(self.alignment, vmin=0, vmax=1, cmap="Blues", aspect="auto")
-            axes.set_xticks(range(len(columns)), columns, rotation=90)
+            upright = max(map(len, columns)) <= 2  # as Chinese characters are
+            axes.set_xticks(range(len(columns)), columns, rotation=0 if upright else 90)
             axes.set_yticks(range(len(rows)), rows)
             axes.set(xlabel="premise", ylabel="hypothesis", title=str(self).partition("\t")[0])
             figure.colorbar(image, label="attention")
