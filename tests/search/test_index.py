@@ -289,7 +289,7 @@ def test_vectors(build):
     index = build()
     names, vectors = index.vectors()
     assert names == list("01234")
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=0.01)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
 def test_an_interruption_says_what_is_kept(build, monkeypatch):

@@ -30,7 +30,7 @@ from elmokit.search.manifest import Manifest, SegmentEntry, entry_of, mark_delet
 from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.passages import PassageSettings
-from elmokit.search.quantised import Floats
+from elmokit.search.quantised import Floats, to_unit
 from elmokit.search.query import RETRIEVERS, Hit, Searcher
 from elmokit.search.segment_writer import last_segments, merge_segments, write_segment
 from elmokit.search.segments import document_digest
@@ -383,7 +383,7 @@ class Index:
         for segment in self._segments:
             rows = np.arange(len(segment.passages)) if segment.live is None else np.flatnonzero(segment.live)
             names += [segment.ids[row] for row in segment.passages[rows, 0].tolist()]
-            found.append(segment.vectors.floats(rows))
+            found.append(to_unit(segment.vectors.floats(rows)))
         return names, np.concatenate(found)
 
     def close(self) -> None:
