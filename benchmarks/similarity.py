@@ -26,6 +26,7 @@ from minilm_search import MiniLM
 
 Floats = npt.NDArray[np.float32]
 POOLINGS: tuple[SentencePooling, ...] = ("mean", "max", "ends", "sif", "whitened")
+FEWER = (192, 96, 48)
 _LANGUAGES = {"rules": "en", "characters": "zh"}  # by the tokenizer of a bundled model
 
 
@@ -81,9 +82,11 @@ def read_pairs(language: str) -> dict[str, Pairs]:
 
 
 def pooled(elmo: elmokit.Embedder, texts: list[str]) -> dict[str, Floats]:
-    """The vectors of texts by every pooling."""
-    poolers = {name: Pooler.of(elmo, name, None) for name in POOLINGS}
-    found: dict[str, list[Floats]] = {name: [] for name in POOLINGS}
+    """The vectors of texts by every pooling, and the first numbers of whitened ones."""
+    poolers: dict[str, Pooler] = {name: Pooler.of(elmo, name, None) for name in POOLINGS}
+    for dim in FEWER:
+        poolers[f"whitened, {dim} numbers"] = Pooler.of(elmo, "whitened", None, dim)
+    found: dict[str, list[Floats]] = {name: [] for name in poolers}
     for sentence in elmo.stream(texts, copy=False):
         for name, pool in poolers.items():
             found[name].append(pool(sentence))

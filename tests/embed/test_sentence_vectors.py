@@ -58,9 +58,8 @@ def test_default_of_encode(elmo):
 
 
 def test_fewer_numbers_are_the_most_important_ones(elmo):
-    whole = elmo.encode(["the cat sat", "né cat", ""])  # three axes of the first layer, and of the second
     found = elmo.encode(["the cat sat", "né cat", ""], dim=3)
-    first = whole[:2, [0, 3, 1]]
+    first = elmo.encode(["the cat sat", "né cat"])[:, :3]
     assert np.allclose(found[:2], first / np.linalg.norm(first, axis=1, keepdims=True), atol=1e-6)
     assert found.shape == (3, 3)
     assert not found[2].any()

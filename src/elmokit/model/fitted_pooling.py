@@ -93,12 +93,9 @@ class FittedPooling:
     def leading(self, whitened: Floats, dim: int) -> Floats:
         """Return the first components (…, dim) of whitened vectors, scaled to length 1.
 
-        The order is that of the principal axes: the first of each layer, the second of each layer, …
+        The token layer comes first, and in each layer the axes along which sentences differ most.
         """
-        *several, size = whitened.shape
-        by_layer = whitened.reshape(*several, -1, self.axes.shape[2])
-        in_order = by_layer.swapaxes(-1, -2).reshape(*several, size)
-        return _unit(in_order[..., :dim])
+        return _unit(whitened[..., :dim])
 
 
 def fit_statistics(

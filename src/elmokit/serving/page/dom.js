@@ -34,6 +34,9 @@ export const COLOURS = [
   "#7a7a7a",
 ];
 export const colourOf = (number) => COLOURS[number % COLOURS.length];
+// Letters that can be read on a colour.
+const inkOn = ([r, g, b]) => (r * 299 + g * 587 + b * 114 > 140_000 ? "#1b1d29" : "#ffffff");
+export const inkOnHex = (colour) => inkOn([1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
 export const themeColour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const isDark = () => document.documentElement.dataset.theme === "dark";
@@ -44,8 +47,7 @@ export function shade(share, [r, g, b] = [51, 70, 200]) {
     to = isDark() ? [r + 70, g + 70, Math.min(255, b + 55)] : [r, g, b];
   const t = Math.max(0, Math.min(1, share));
   const mixed = from.map((value, i) => Math.round(value + t * (to[i] - value)));
-  const light = (mixed[0] * 299 + mixed[1] * 587 + mixed[2] * 114) / 1000;
-  return { background: `rgb(${mixed})`, ink: light > 140 ? "#1b1d29" : "#ffffff" };
+  return { background: `rgb(${mixed})`, ink: inkOn(mixed) };
 }
 
 // Part of a text by code points, which is how the server counts.

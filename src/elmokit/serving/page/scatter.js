@@ -1,6 +1,6 @@
 // Uses of a word as points that move from layer to layer.
 
-import { colourOf, cut, s, shorten, themeColour } from "./dom.js";
+import { colourOf, cut, inkOnHex, s, shorten, themeColour } from "./dom.js";
 
 // A phone shows a smaller picture, not smaller letters.
 const size = () =>
@@ -67,7 +67,7 @@ export function scatter({ uses, places, senses, label, choose }) {
       mark.append(
         s(
           "text",
-          { y: 3.5, "font-size": 10, "font-weight": 700, fill: "#fff", "text-anchor": "middle" },
+          { y: 3.5, "font-size": 10, "font-weight": 700, fill: inkOnHex(colour), "text-anchor": "middle" },
           String(n + 1),
         ),
         s("text", { class: "caption", x: 14, y: 4, "font-size": 12, fill: ink }, around(use)),
