@@ -6,8 +6,7 @@ import lzma
 import random
 import shutil
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,20 +14,16 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 
 import elmokit
-from elmokit.corpus import PreparedCorpus, PrepareSettings
+from elmokit.corpus import PrepareSettings
 from elmokit.corpus.sources import read_documents
-from elmokit.doctor import describe, diagnose
+from elmokit.doctor import diagnose
 from elmokit.embed import Embedder
-from elmokit.encoders import CachedEncoder, CharacterEncoder
 from elmokit.encoders.vector_file import WordVectors, read_word_vectors, write_word_vectors
-from elmokit.formats import load_model, save_model
-from elmokit.pretraining import pretrain
-from elmokit.pretraining.bilm.recipe import read_recipe
-from elmokit.search import Document, Index, read_judgements, read_queries, read_run
-from elmokit.search.index_arrays import file_record, file_records
+from elmokit.formats import ModelBundle, load_model, save_model
+from elmokit.language_model import LanguageModel
+from elmokit.model import FillWeights, FittedPooling, fit_statistics
 from elmokit.tasks.classifier.data import FORMATS as LABELLED
 from elmokit.tasks.coreference.data import FORMATS as DOCUMENTS
 from elmokit.tasks.entailment.data import FORMATS as PAIRS
@@ -37,13 +32,11 @@ from elmokit.tasks.reading.data import FORMATS as QUESTIONS
 from elmokit.tasks.roles.data import FORMATS as FRAMES
 from elmokit.tasks.tagger.data import FORMATS as TAGGED
 from elmokit.text import TokenizerSpec, Vocabulary
-from elmokit.training import Checkpoints
-from elmokit.training.metrics import read_metrics
-from elmokit.vectors import ENDINGS, Layout, Row, Spool
-from tests.faults import mutation
-from tests.faults.mutation import Mutator
+from elmokit.vectors import ENDINGS
+from tests.faults.run_subjects import run_subjects
+from tests.faults.subject import GOLDEN, Subject, subject
 from tests.many_langs import write_folder as write_many_langs
-from tests.small_runs import RECIPE, prepare, sentences
+from tests.small_runs import sentences
 from tests.tf_files import bilm_names, with_training, write_checkpoint
 from tests.tiny import (
     WORDS,
@@ -57,54 +50,12 @@ from tests.tiny import (
     write_zip,
 )
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "v0_1"
-HDF5 = mutation.near(
-    b"\x89HDF", b"TREE", b"HEAP", b"SNOD", b"GCOL", b"OHDR", b"\x01\x00\x08\x00", b"\x03\x00\x08\x00"
-)
 SETTINGS = PrepareSettings(tokenizer=TokenizerSpec(name="whitespace"), split_sentences=False)
-
-
-@dataclass(frozen=True)
-class Subject:
-    """Something that elmokit reads.
-
-    Attributes:
-        path: what is opened.
-        open: opens and reads all of it.
-        files: the files that are changed, each with its mutator.
-    """
-
-    path: Path
-    open: Callable[[Path], object]
-    files: dict[Path, Mutator]
-
-
-def mutator_of(name: str) -> Mutator:
-    """Return the mutator for a file of that name."""
-    endings: dict[str, Mutator] = {
-        ".json": mutation.json_text, ".jsonl": mutation.json_lines, ".safetensors": mutation.safetensors,
-        ".hdf5": HDF5, ".h5": HDF5, ".npy": mutation.npy, ".index": mutation.table_of_checkpoint,
-        ".txt": mutation.text, ".dic": mutation.text, ".toml": mutation.text, ".vec": mutation.text,
-        ".conllu": mutation.text, ".tsv": mutation.text, ".csv": mutation.text, ".at": mutation.text,
-        ".ft": mutation.text, ".in": mutation.text, ".out": mutation.text, "label": mutation.text,
-        ".gz": mutation.packed(mutation.text), ".xz": mutation.packed(mutation.text),
-        ".parquet": mutation.at_end(0.5), ".arrow": mutation.any_bytes,
-        ".zip": mutation.archive(mutator_of), ".npz": mutation.archive(mutator_of),
-        ".pkl": mutation.archive(mutator_of), ".pt": mutation.archive(mutator_of),
-    }  # fmt: skip
-    return next((found for ending, found in endings.items() if name.endswith(ending)), mutation.any_bytes)
-
-
-def subject(path: Path, open: Callable[[Path], object], *extra: Path) -> Subject:
-    """Make a subject whose files are all of a folder, or one file and some extra ones."""
-    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
-    kept = [file for file in (*files, *extra) if file.name != "README.md" and not file.name.startswith(".")]
-    return Subject(path, open, {file: mutator_of(file.name) for file in sorted(kept)})
 
 
 def make_subjects(root: Path) -> dict[str, Subject]:
     """Write an example of everything into an empty folder."""
-    return _models(root / "models") | _data(root / "data") | _runs(root / "runs")
+    return _models(root / "models") | _data(root / "data") | run_subjects(root / "runs")
 
 
 def load_all(path: Path) -> None:
@@ -145,17 +96,34 @@ def _models(root: Path) -> dict[str, Subject]:
     write_many_langs(root / "many-langs-old", old_pickles=True)
     save_model(load_model(root / "many-langs"), root / "lexicons")
     forget_digests(root / "lexicons")
+    pooled = replace(bundle, pooling=_statistics(bundle), fill_weights=FillWeights(1, 0.5, -0.5))
+    save_model(pooled, root / "pooled")
     loaded = ("native", "hdf5", "packed", "tf", "many-langs", "many-langs-old")
     subjects = {name: subject(root / name, load_all) for name in loaded}
     subjects |= {
         f"{name}-used": subject(root / name, load_and_embed) for name in ("plain", "int8", "lexicons")
     }
+    subjects["pooled"] = subject(root / "pooled", _use_pooling)
     subjects |= {
         f"doctor-{name}": subject(root / name, diagnose) for name in ("plain", "hdf5", "tf", "many-langs")
     }
     for name in ("plain", "hdf5", "many-langs"):
         subjects[f"zip-{name}"] = subject(write_zip(root / f"{name}.zip", root / name), load_all)
     return subjects
+
+
+def _statistics(bundle: ModelBundle) -> FittedPooling:
+    layers, dim = bundle.model.config.num_layers + 1, bundle.model.config.output_dim
+    means = np.random.default_rng(1).normal(size=(5, layers, dim)).astype(np.float32)
+    weights = np.ones(1, np.float32)
+    return fit_statistics(["the"], weights, means, layer_weights=[1.0] * layers, num_axes=2)
+
+
+def _use_pooling(path: Path) -> None:
+    embedder = Embedder(load_model(path))
+    for pooling in ("sif", "whitened"):
+        embedder.encode([["the", "cat"], ["né"]], pooling=pooling)
+    LanguageModel.load(path)
 
 
 def _data(root: Path) -> dict[str, Subject]:
@@ -191,12 +159,30 @@ def _data(root: Path) -> dict[str, Subject]:
             '{"data": [{"paragraphs": [{"context": "Ada left .", "qas": [{"id": "1", "question": "Who ?", '
             '"answers": [{"text": "Ada", "answer_start": 0}]}]}]}]}',
         ),
+        (
+            PAIRS,
+            "snli.txt",
+            "gold_label\tsentence1\tsentence2\nyes\ta b\tc\n-\td\te\nno\tf\tg\nno\ta\tg\n",
+        ),
+        (PAIRS, "sts.csv", "main-news\tMSR\t2012\t1\t5.000\ta b .\tc d .\nx\ty\t2012\t2\t0.5\te\tf\n"),
+        (
+            DOCUMENTS,
+            "gap.tsv",
+            "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
+            "1\tAda saw Rome and she left\tshe\t17\tAda\t0\tTRUE\tRome\t8\tFALSE\tx\n",
+        ),
+        (
+            DOCUMENTS,
+            "ontonotes.conll",
+            "#begin document (x); part 0\nx 0 0 Ada NNP (1\nx 0 1 L NNP 1)|(2)\n\n"
+            "#end document\n#begin document (y)\nx 0 0 a N -\n",
+        ),
         (INTENTS, "intents.jsonl", '{"tokens": ["a", "b"], "tags": ["O", "B-X"], "intent": "go"}\n' * 2),
     ]
     for formats, name, content in rows:
         path = root / name
         path.write_text(content)
-        given = "columns" if name == "columns.txt" else None
+        given = {"columns.txt": "columns", "sts.csv": "sts"}.get(name)
         subjects[f"labelled-{name}"] = subject(path, partial(_read_labelled, formats, given))
     for name, given in (("a.at", "at"), ("trec.txt", "trec"), ("fine.txt", "trec-fine")):
         (root / name).write_text("NUM:dist How far is@it\nLOC:city Where@here\n")
@@ -259,77 +245,6 @@ def _raw_text(root: Path) -> dict[str, Subject]:
     return {f"text-{name}": subject(root / name, _read_documents) for name in names}
 
 
-def _runs(root: Path) -> dict[str, Subject]:
-    root.mkdir(parents=True)
-    corpus = prepare(root / "prepared", sentences(30), heldout=sentences(3)).path
-    subjects = {"corpus": subject(corpus, _read_corpus)}
-    for name in ("tagger-plain", "classifier", "intent"):
-        folder = shutil.copytree(GOLDEN / "tasks" / name, root / name)
-        subjects[f"task-{name}"] = subject(folder, _use_task)
-    position = {"step": 3, "tokens": 9, "seconds": 1.5}
-    Checkpoints(root / "run").save(3, {"position": position, "job": {"weight": torch.ones(5)}})
-    subjects["checkpoint"] = subject(root / "run", _load_checkpoint)
-    (root / "metrics").mkdir()
-    (root / "metrics" / "metrics.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "a": {"b": 1}}\n')
-    subjects["metrics"] = subject(root / "metrics", read_metrics)
-    (root / "recipe.toml").write_text('base = "paper"\nbatch = 4\ncutoffs = [4, 7]\n[model]\ncell_dim = 8\n'
-        'projection_dim = 4\n[model.encoder]\nfilters = [[1, 4], [2, 4]]\nembedding_dim = 4\n')  # fmt: skip
-    subjects["recipe"] = subject(root / "recipe.toml", _read_recipe)
-    cached = CachedEncoder(CharacterEncoder(), root / "cache")
-    cached.fill([["a", "b"], ["c"]])
-    for file in (root / "cache").rglob("*.npy"):  # with a name that is always the same
-        file.rename(file.with_name("segment" + file.name[32:]))
-    subjects["cache"] = subject(root / "cache", _read_cache)
-    _open_spool(root / "spool", resume=False)
-    subjects["spool"] = subject(root / "spool", partial(_open_spool, resume=True))
-    pretrain(corpus, out=root / "model", tokens=60, recipe=RECIPE, workers=1)
-    described = {"corpus": corpus, "model": root / "model", "task": root / "classifier", "run": root / "run"}
-    for name, path in (described | {"spool": root / "spool" / "out.h5.part"}).items():
-        subjects[f"describe-{name}"] = subject(path, describe)
-    subjects["doctor-run"] = subject(root / "model", diagnose)
-    return subjects | _searched(root)
-
-
-def _searched(root: Path) -> dict[str, Subject]:
-    """Write an index with deleted documents, and one whose checksums do not reveal a change."""
-    embedder = Embedder(tiny_bundle())
-    documents = [Document(id=f"d{n}", text=f"the cat {n}. né sat", metadata={"n": n % 2}) for n in range(4)]
-    index = Index.build(documents, root / "index", model=embedder, language="en")
-    index.delete(["d1"])
-    forged = shutil.copytree(index.path, root / "forged")
-    subjects = {
-        "index": subject(index.path, partial(_search, embedder)),
-        "index-forged": subject(forged, partial(_search_forged, embedder)),
-    }
-    (root / "queries.jsonl").write_text('{"_id": "1", "text": "a b"}\n{"id": 2, "text": "c"}\n')
-    (root / "queries.tsv").write_text("1\ta b\n2\tc\n")
-    (root / "qrels.txt").write_text("1 0 d1 2\n2 0 d2 1\n")
-    (root / "run.txt").write_text("1 Q0 d1 1 2.5 x\n1 Q0 d2 2 1e-3 x\n")
-    readers = {"queries.jsonl": read_queries, "queries.tsv": read_queries}
-    readers |= {"qrels.txt": read_judgements, "run.txt": read_run}
-    return subjects | {f"search-{name}": subject(root / name, read) for name, read in readers.items()}
-
-
-def _search(embedder: Embedder, path: Path) -> None:
-    index = Index.open(path, model=embedder)
-    index.search("the cat", where={"n": 0}, explain=True)
-    list(index)
-
-
-def _search_forged(embedder: Embedder, path: Path) -> None:
-    """Search an index after its checksums were made to fit, as somebody would who means harm."""
-    try:
-        manifest = json.loads((path / "index.json").read_bytes())
-        for segment in manifest["segments"]:
-            segment["files"] = file_records(path / segment["name"])
-            for name in segment["deleted"]:
-                segment["deleted"][name] = file_record(path / name)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return _search(embedder, path)  # the manifest itself was changed
-    (path / "index.json").write_text(json.dumps(manifest))
-    return _search(embedder, path)
-
-
 def _read_vectors(path: Path) -> None:
     with elmokit.read_vectors(path) as file:
         for _ in file:
@@ -344,43 +259,6 @@ def _read_labelled(formats: "elmokit.tasks.core.Formats[object]", given: str | N
 def _read_documents(path: Path) -> None:
     for _ in read_documents(path, SETTINGS):
         pass
-
-
-def _read_corpus(path: Path) -> None:
-    corpus = PreparedCorpus(path)
-    assert len(corpus.vocabulary) == len(corpus.counts)
-    for shard in (*corpus.train, *corpus.heldout):
-        corpus.spellings(shard.tokens)
-
-
-def _use_task(path: Path) -> None:
-    elmokit.load_task(path).predict("Grace Hopper left New York .")
-
-
-def _load_checkpoint(path: Path) -> None:
-    Checkpoints(path).load()
-
-
-def _read_recipe(path: Path) -> None:
-    read_recipe(str(path))
-
-
-def _read_cache(path: Path) -> None:
-    CachedEncoder(CharacterEncoder(), path).encode([["a", "b"], ["c"], ["d"]])
-
-
-def _open_spool(folder: Path, *, resume: bool) -> None:
-    folder.mkdir(exist_ok=True)
-    spool = Spool(folder / "out.h5", Layout(shape=(-1, 2), dtype="float32"), {"layers": "top"}, resume=resume)
-    if resume:
-        for _ in spool.rows():
-            pass
-        return
-    with spool:
-        for tokens in (["a", "b"], [], ["c"]):
-            offsets = [(0, 1)] * len(tokens)
-            vectors = np.ones((len(tokens), 2), np.float32)
-            spool.add(Row(text=" ".join(tokens), tokens=tokens, offsets=offsets, vectors=vectors))
 
 
 def pick(rng: random.Random, subjects: dict[str, Subject]) -> tuple[str, Path]:

@@ -102,7 +102,7 @@ def _folder(folder: Path) -> Iterator[Document]:
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden:
-            text = "\n".join(read_lines(path))
+            text = "\n".join(read_lines(path, whole=True))
             yield Document(id=path.relative_to(folder).as_posix(), text=text)
 
 
