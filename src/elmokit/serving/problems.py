@@ -45,6 +45,12 @@ def too_large(message: str, param: str | None = None) -> Problem:
     return Problem(413, message, param=param, code="request_too_large")
 
 
+def refuse_more(what: str, found: int, limit: int) -> None:
+    """Raise the problem of a request with more texts, or tokens, than its limit."""
+    if found > limit:
+        raise too_large(f"{found} {what} are more than the {limit} of a request", "input")
+
+
 def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Return the problem of a body that does not fit its schema, from pydantic's errors."""
     first = errors[0]

@@ -20,7 +20,7 @@ from elmokit.formats import load_model
 from elmokit.language_model import LanguageModel, SentenceScore
 from elmokit.search import Index
 from elmokit.serving.batching import Backlog, Batcher
-from elmokit.serving.problems import Problem, too_large
+from elmokit.serving.problems import Problem, refuse_more
 from elmokit.serving.serve_metrics import ServeMetrics
 from elmokit.serving.serve_settings import ServeSettings, named
 from elmokit.tasks import TaskModel, load_task
@@ -137,10 +137,7 @@ class ServedModel:
             Problem: They are too many or too long.
         """
         settings = self._served.settings
-        if len(texts) > settings.max_texts:
-            raise too_large(
-                f"{len(texts)} texts are more than the {settings.max_texts} of a request", "input"
-            )
+        refuse_more("texts", len(texts), settings.max_texts)
         if sum(map(len, texts)) <= _CHARACTERS_AT_ONCE:
             prepared = [self.embedder.prepare(text) for text in texts]
         else:
@@ -150,8 +147,7 @@ class ServedModel:
                 self._served.threads.long, lambda: [twin.prepare(text) for text in texts]
             )
         tokens = sum(map(len, prepared)) - 2 * len(prepared)
-        if tokens > settings.max_tokens:
-            raise too_large(f"{tokens} tokens are more than the {settings.max_tokens} of a request", "input")
+        refuse_more("tokens", tokens, settings.max_tokens)
         self._served.metrics.tokens.labels(self.name).inc(tokens)
         return prepared
 
@@ -200,18 +196,13 @@ class ServedTask:
             Problem: They are too many or too long.
         """
         settings = self._served.settings
-        if len(inputs) > settings.max_texts:
-            raise too_large(
-                f"{len(inputs)} texts are more than the {settings.max_texts} of a request", "input"
-            )
+        refuse_more("texts", len(inputs), settings.max_texts)
         loop = asyncio.get_running_loop()
         items = await loop.run_in_executor(
             self._served.threads.single, lambda: [self.model.read(given) for given in inputs]
         )
         sizes = [1 + sum(map(len, item.texts)) for item in items]
-        if sum(sizes) > settings.max_tokens:
-            message = f"{sum(sizes)} tokens are more than the {settings.max_tokens} of a request"
-            raise too_large(message, "input")
+        refuse_more("tokens", sum(sizes), settings.max_tokens)
         self._served.metrics.tokens.labels(self.name).inc(sum(sizes))
         return await self._batcher.submit(items, sizes)
 
