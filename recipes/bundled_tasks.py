@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import elmokit
-from elmokit.base import write_json, write_text
+from elmokit.base import remove_folder, write_json, write_text
 from elmokit.encoders import open_encoder
 from elmokit.formats import BUNDLED_TASKS
 from elmokit.tasks.by_name import AnyModel
@@ -151,6 +151,7 @@ def make(name: str, facts: dict[str, Any], clones: Path, work: Path) -> None:
             progress=True,
         )
     folder = BUNDLED_TASKS / name
+    remove_folder(folder)
     elmokit.load_task(out).save(folder, dtype="int8")
     stored = elmokit.load_task(folder)
     dev = next(path for path in sorted(source.iterdir()) if "dev" in path.name)
@@ -188,7 +189,8 @@ tags: [elmo, {facts["task"]}]
 ---
 # {name}
 
-{facts["title"]}. A task model that comes with elmokit; it reads the bundled `{encoder}`.
+{facts["title"]}. A task model that comes with elmokit and reads
+the bundled `{encoder}`.
 
 ```python
 import elmokit

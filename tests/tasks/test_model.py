@@ -121,6 +121,36 @@ def test_saved_and_loaded(elmo, tmp_path):
     assert {path.name for path in (tmp_path / "model").iterdir()} == {"config.json", "model.safetensors"}
 
 
+def test_stored_in_int8(elmo, tmp_path):
+    model = make_model([CharacterEncoder(), ElmoEncoder.open(elmo)])
+    for dtype in ("float32", "int8"):
+        model.save(tmp_path / dtype, dtype=dtype)
+    whole, small = ((tmp_path / dtype / "model.safetensors").stat().st_size for dtype in ("float32", "int8"))
+    assert small < whole  # most of this tiny model are vectors of characters, which stay float32
+    loaded = load_task(tmp_path / "int8")
+    for name, weight in loaded.state_dict().items():
+        own = model.state_dict()[name]
+        step = own.abs().amax(dim=-1, keepdim=True) / 127 if own.dim() > 1 else 0.0
+        assert (weight - own).abs().le(step * 0.51 + 1e-7).all(), name
+    again = tmp_path / "again"
+    loaded.save(again)
+    same_outputs(loaded, load_task(again))
+    with pytest.raises(elmokit.ConfigError, match=r"dtype.*int4"):
+        model.save(tmp_path / "int4", dtype="int4")
+
+
+def test_elmo_in_another_precision(elmo, tmp_path):
+    model = make_model([CharacterEncoder(), ElmoEncoder.open(elmo)])
+    model.save(tmp_path / "model")
+    fast = load_task(tmp_path / "model", precision="auto")
+    (one,), (other,) = decoded(model, ["a", "bank"]), decoded(fast, ["a", "bank"])
+    scores = list(other.intent.scores.values())
+    assert list(one.intent.scores.values()) == pytest.approx(scores, abs=0.05)
+    assert fast.encoders[1].fingerprint() == model.encoders[1].fingerprint()
+    with pytest.raises(elmokit.ConfigError, match="precision"):
+        load_task(tmp_path / "model", precision="float7")
+
+
 def test_self_contained(elmo, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(elmo, source)

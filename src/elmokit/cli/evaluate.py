@@ -17,8 +17,9 @@ from elmokit.cli.printing import print_json
 @options.allow_unseen_option
 @click.option("--errors", type=click.Path(), help="Also write the wrong predictions to this file (TSV).")
 @options.device_option
+@options.precision_option
 @options.json_option
-def evaluate(data: str, model: str, device: str, as_json: bool, **settings: Any) -> None:
+def evaluate(data: str, model: str, device: str, precision: str, as_json: bool, **settings: Any) -> None:
     """Print the scores of a trained model on labelled DATA.
 
     Scores are in percent; with --json they are between 0 and 1.
@@ -26,5 +27,5 @@ def evaluate(data: str, model: str, device: str, as_json: bool, **settings: Any)
     from elmokit.tasks import evaluate as evaluate_model
     from elmokit.tasks import load_task, scores_text
 
-    scores = evaluate_model(load_task(model, device=device), data, **settings)
+    scores = evaluate_model(load_task(model, device=device, precision=precision), data, **settings)
     print_json(scores) if as_json else click.echo(scores_text(scores))

@@ -29,6 +29,12 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progres
 weights_option = click.option(
     "--weights", type=click.Path(), help="The weights, if they are not beside the options."
 )
+precision_option = click.option(
+    "--precision",
+    type=click.Choice(("float32", "int8", "bfloat16", "auto")),
+    default="float32",
+    help="Precision of ELMo's products; auto is the fastest here.",
+)
 device_option = click.option("--device", default="cpu", help="cpu, cuda, mps, …, or auto for the fastest.")
 tokenizer_option = click.option(
     "--tokenizer", metavar="NAME[:LANG]", help="Use this tokenizer instead of the model's own."
@@ -321,7 +327,8 @@ def shown(prediction: Any, style: str) -> str:
     ways = ("coloured", "__str__") if style == "text" else (style,)
     way = next((getattr(prediction, name) for name in ways if hasattr(prediction, name)), None)
     if way is None:
-        raise click.UsageError(f"--show {style}: the predictions of this task are shown as text only")
+        known = " or ".join(["text", *(name for name in ("table", "html") if hasattr(prediction, name))])
+        raise click.UsageError(f"--show {style}: the predictions of this task are shown as {known}")
     text: str = way()
     return text
 

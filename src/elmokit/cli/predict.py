@@ -14,6 +14,7 @@ from elmokit.cli.printing import print_json
 @options.picture_option("Draw the first prediction, the alignment of a pair: .png, .svg or .pdf.")
 @options.choice_option("--show", "text table html", "How to show roles and clusters.", default="text")
 @options.device_option
+@options.precision_option
 @options.json_option
 def predict(
     source: Any,
@@ -23,6 +24,7 @@ def predict(
     picture: str | None,
     show: str,
     device: str,
+    precision: str,
     as_json: bool,
 ) -> None:
     """Label each sentence of a text with a trained model.
@@ -33,17 +35,18 @@ def predict(
     """
     from elmokit.tasks import load_task
 
-    task_model = load_task(model, device=device)
+    task_model = load_task(model, device=device, precision=precision)
     language = task_model.tokenizer.language
-    if getattr(task_model.task, "reads_documents", False):
+    documents = getattr(task_model.task, "reads_documents", False)
+    if documents:
         texts = options.read_documents(source, tokens=tokens)
     else:
         texts = options.read_input(source, tokens=tokens, split=split, language=language)
     for prediction in task_model.stream(texts, latency=options.latency_of(source)):
         if picture is not None:
             if not hasattr(prediction, "draw"):
-                raise click.UsageError(f"--picture: a {task_model.task.name} has nothing to draw")
+                raise click.UsageError("--picture: the predictions of this task are not drawn")
             prediction.draw(picture)
             click.echo(f"wrote {picture}", err=True)
             picture = None
-        print_json(prediction) if as_json else click.echo(options.shown(prediction, show))
+        print_json(prediction) if as_json else click.echo(options.shown(prediction, show) + "\n" * documents)

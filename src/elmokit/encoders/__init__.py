@@ -26,7 +26,7 @@ __all__ = [
 _STATIC = ("glove", "word2vec", "fasttext")
 
 
-def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
+def open_encoder(spec: str, *, device: str = "cpu", precision: str = "float32") -> Encoder:
     """Open one encoder.
 
     Args:
@@ -35,6 +35,7 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
             of the BERT family, where a word is its first piece or the mean of its pieces; "chars" for
             characters alone or "words" for a vector of each token, both trained with the task.
         device: Where ELMo and BERT compute.
+        precision: Of a frozen ELMo's products; see `elmokit.load`.
 
     Raises:
         ConfigError: There is no such kind.
@@ -56,7 +57,7 @@ def open_encoder(spec: str, *, device: str = "cpu") -> Encoder:
         raise ConfigError(
             f"encoder {spec!r}: {kind!r} is no kind of encoder; expected one of {known}, chars, words"
         )
-    return ElmoEncoder.open(path if kind == "elmo" else spec, device=device)
+    return ElmoEncoder.open(path if kind == "elmo" else spec, device=device, precision=precision)
 
 
 def open_encoders(spec: str, *, device: str = "cpu") -> list[Encoder]:

@@ -29,10 +29,11 @@ class ElmoEncoder:
         self.num_layers = embedder.num_layers
 
     @classmethod
-    def open(cls, spec: str, *, device: str = "cpu") -> "ElmoEncoder":
+    def open(cls, spec: str, *, device: str = "cpu", precision: str = "float32") -> "ElmoEncoder":
         """Load a model: a folder, an options file, a zip, or a bundled name."""
         path = Path(spec)
-        return cls(load(spec, device=device), str(path.resolve()) if path.exists() else spec)
+        embedder = load(spec, device=device, precision=precision)
+        return cls(embedder, str(path.resolve()) if path.exists() else spec)
 
     @property
     def tokenizer(self) -> TokenizerSpec | None:

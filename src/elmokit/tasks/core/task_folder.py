@@ -125,7 +125,7 @@ def remove_unused(folder: Path) -> None:
             remove_folder(path)
 
 
-def reopen(stored: dict[str, str], folder: Path, device: str) -> Encoder:
+def reopen(stored: dict[str, str], folder: Path, *, device: str, precision: str) -> Encoder:
     """Open an encoder that a model refers to.
 
     A name such as "en" means the bundled model, whatever the current folder holds: a path is saved in full.
@@ -134,7 +134,8 @@ def reopen(stored: dict[str, str], folder: Path, device: str) -> Encoder:
         ModelFileError: it is not the one that the model was trained with.
     """
     spec = stored["spec"].replace(INSIDE, str(folder))
-    encoder = open_encoder(str(BUNDLED / spec) if spec in bundled_names() else spec, device=device)
+    place = str(BUNDLED / spec) if spec in bundled_names() else spec
+    encoder = open_encoder(place, device=device, precision=precision)
     encoder.spec = spec
     found = encoder.fingerprint()
     if found != stored["fingerprint"]:

@@ -212,8 +212,16 @@ class TaskModel(nn.Module, Generic[E, O, P]):
         write_json(folder / "config.json", config)
 
     @classmethod
-    def load(cls: type[Model], folder: str | Path, *, device: str = "cpu") -> Model:
+    def load(
+        cls: type[Model], folder: str | Path, *, device: str = "cpu", precision: str = "float32"
+    ) -> Model:
         """Load a folder that `save` wrote, or a model that comes with the package by its name.
+
+        Args:
+            folder: the folder or name.
+            device: where to compute.
+            precision: of a frozen ELMo's products: "auto" is the fastest that this machine does natively; see
+                `elmokit.load`. Most of the time of a prediction is spent there.
 
         Raises:
             ModelFileError: the folder holds no such model, or an encoder is not the one it was trained with.
@@ -227,7 +235,9 @@ class TaskModel(nn.Module, Generic[E, O, P]):
             )
         if config["format_version"] == 1:
             config = from_version_1(config, cls.task_type)
-        encoders = [reopen(stored, folder, device) for stored in config["encoders"]]
+        encoders = [
+            reopen(stored, folder, device=device, precision=precision) for stored in config["encoders"]
+        ]
         settings = settings_from_dict(cls.task_type.settings_type, config["settings"], "settings")
         # Tuned encoders were saved after tuning, so now they are like any others.
         settings = replace(settings, encoder=replace(settings.encoder, tune_from=None))

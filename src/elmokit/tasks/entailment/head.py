@@ -154,10 +154,20 @@ class EntailmentHead(nn.Module):
         to_first = attention(scores.transpose(1, 2), mask[0::2, None, :])  # (B, T, T)
         pairs = (to_second @ padded[1::2], to_first @ padded[0::2])  # (B, T, D) each
         other = torch.stack(pairs, dim=1).flatten(0, 1)[mask]  # (S, D) in the order of x
-        compared = functional.relu(self.project(torch.cat([x, other, x - other, x * other], dim=1)))
+        compared = functional.relu(self._projected(x, other))  # (S, R)
         seen: Hidden = self.compare(compared, None, lengths)  # (S, 2R)
         pooled = [
             pool(seen.vectors, lengths).view(-1, 2 * seen.vectors.shape[1]) for pool in (self.mean, self.max)
         ]
         top = torch.tanh(self.hidden(torch.cat(pooled, dim=1)))  # (B, R)
         return self.linear(self.dropout(top)), to_first
+
+    def _projected(self, x: Tensor, other: Tensor) -> Tensor:
+        """(S, D), (S, D) → (S, R): F([x; o; x - o; x ∘ o]) as (W₁ + W₃) x + (W₂ - W₃) o + W₄ (x ∘ o).
+
+        The four side by side, (S, 4D), would take longer to write than the products.
+        """
+        first, second, difference, product = self.project.weight.chunk(4, dim=1)  # (R, D) each
+        own = functional.linear(x, first + difference, self.project.bias)
+        own = torch.addmm(own, other, (second - difference).T)
+        return torch.addmm(own, x * other, product.T)

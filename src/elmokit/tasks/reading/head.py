@@ -217,8 +217,7 @@ class ReadingHead(nn.Module):
         strongest = functional.pad(known, (0, 1), value=_NEVER).amax(dim=2)  # (N, T)
         about = attention(strongest, mask)[:, None, :] @ padded  # (N, 1, D)
         near, about = near[mask], about.expand_as(padded)[mask]  # (S, D) each
-        merged = self.merge(torch.cat([c, near, c * near, c * about], dim=1))
-        return functional.relu(merged)
+        return functional.relu(_merged(self.merge, c, near, c * near, c * about))
 
     def _attend_self(self, x: Tensor, lengths: Tensor) -> Tensor:
         """(S, 2R), (N,) → (S, 2R)."""
@@ -226,7 +225,7 @@ class ReadingHead(nn.Module):
         others = mask[:, None, :] & ~torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
         near = (attention(self.match_self(padded, padded), others) @ padded)[mask]  # (S, 2R)
         merged = self.merge_self(self.dropout(torch.cat([x, near, x * near], dim=1)))
-        return functional.relu(merged)
+        return functional.relu(merged)  # (S, 2R)
 
     def _total(
         self, starts: Tensor, ends: Tensor, none: Tensor | None, items: Sequence[AskedPassage]
@@ -238,6 +237,15 @@ class ReadingHead(nn.Module):
         windows = (starts + after).logsumexp(dim=1)  # (N,)
         total = _sum_logs(windows, torch.tensor([len(item.windows) for item in items]))
         return total if none is None else torch.logaddexp(total, none)
+
+
+def _merged(layer: nn.Linear, *parts: Tensor) -> Tensor:
+    """Return the layer's output for parts (S, D) side by side, without the time to write these (S, nD)."""
+    first, *others = layer.weight.chunk(len(parts), dim=1)
+    merged = functional.linear(parts[0], first, layer.bias)
+    for part, weight in zip(parts[1:], others, strict=True):
+        merged = torch.addmm(merged, part, weight.T)
+    return merged
 
 
 def _sum_logs(values: Tensor, counts: Tensor) -> Tensor:
