@@ -96,7 +96,7 @@ def test_existing_output(run, model, text, tmp_path):
     assert target.read_text() == "precious"
     assert run("embed", text, "-o", target, "--model", model, "--overwrite").exit_code == 0
     resumed = run("embed", text, "-o", target, "--model", model, "--resume")
-    assert (resumed.exit_code, "is complete: nothing to resume" in resumed.stderr) == (0, True)
+    assert (resumed.exit_code, "is complete (60 rows): nothing to resume" in resumed.stderr) == (0, True)
 
 
 def test_unknown_ending_and_device(run, model, text, tmp_path):

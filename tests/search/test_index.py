@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from elmokit import BusyError, ConfigError, DataError, Document, Index
 from elmokit.embed import Embedder
@@ -120,6 +121,17 @@ def test_adding_again_changes_nothing(build):
     assert (report.added, report.replaced, report.unchanged) == (0, 0, 5)
     assert sorted(path.name for path in index.path.iterdir()) == files
     assert "5 unchanged" in str(report)
+
+
+def test_answers_do_not_depend_on_threads(build):
+    queries = ["bank rates", "the cat sat", "a dog", "warm river day"]
+    found = []
+    threads = torch.get_num_threads()
+    for number in (1, 3):
+        torch.set_num_threads(number)
+        found.append(build(name=f"{number}").search_many(queries, explain=True))
+    torch.set_num_threads(threads)
+    assert found[0] == found[1]
 
 
 def test_answers_do_not_depend_on_batches(build, embedder):
@@ -239,7 +251,7 @@ def test_messages(build, tmp_path, embedder):
         index.search("x", by=["late"])
     with pytest.raises(ConfigError, match="retrievers are bm25, dense, late, found \\['bm26'\\]"):
         index.search("x", by=["bm26"])
-    with pytest.raises(ConfigError, match="an index with another words"):
+    with pytest.raises(ConfigError, match="an index with another choice of word vectors"):
         build(words=True)
     other = Embedder(tiny_bundle(), tokenizer="whitespace")
     with pytest.raises(ConfigError, match="was built with another model"):
@@ -302,7 +314,7 @@ def test_an_interruption_says_what_is_kept(build, monkeypatch):
         return committed(folder)
 
     monkeypatch.setattr(index_module, "entry_of", second_is_interrupted)
-    with pytest.raises(KeyboardInterrupt, match=r"1 documents are kept in .*: index the same ones again"):
+    with pytest.raises(KeyboardInterrupt, match=r"1 document kept in .*: index the same ones again"):
         build()
     monkeypatch.setattr(index_module, "entry_of", committed)
     assert build().report.unchanged == 1

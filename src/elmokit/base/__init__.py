@@ -46,7 +46,7 @@ from elmokit.base.grouping import group_arriving, group_until, random_sample
 from elmokit.base.hdf5_output import open_hdf5
 from elmokit.base.kinds import TEXT, Kind, kind_of, other_kind
 from elmokit.base.locks import is_held, locked, output_file, remove_remains
-from elmokit.base.parsing import parse_count, parse_json, parse_toml, shown
+from elmokit.base.parsing import counted, parse_count, parse_json, parse_toml, shown
 from elmokit.base.progress import Advance, StartStep, progress_display, text_progress
 from elmokit.base.settings import (
     bounded,
@@ -84,6 +84,7 @@ __all__ = [
     "check_picture",
     "check_safetensors",
     "check_whole_number",
+    "counted",
     "draft_file",
     "draft_folder",
     "drawing",

@@ -114,3 +114,12 @@ def _items(value: object) -> Iterable[object]:
 
 def _too_deep() -> ValueError:
     return ValueError(f"brackets are nested more than {MOST_NESTED} levels deep")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun for it.
+
+    >>> counted(1, "sentence"), counted(2000, "sentence")
+    ('1 sentence', '2,000 sentences')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

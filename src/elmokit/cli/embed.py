@@ -73,7 +73,9 @@ def embed(
     if as_json:
         print_json(report)
     elif report is None and not quiet:
-        click.echo(f"{out} is complete: nothing to resume; --overwrite makes it again", err=True)
+        with elmokit.read_vectors(out) as written:
+            done = f"{out} is complete ({len(written):,} rows)"
+        click.echo(f"{done}: nothing to resume; --overwrite makes it again", err=True)
     elif not quiet:
         click.echo(f"{out}: {report}", err=True)
 

@@ -80,6 +80,8 @@ def in_options(message: str, *commands: click.Command) -> str:
         'exists already; pass --overwrite, or --layers top'
         >>> in_options("layers=[0, 2] has two layers", embed)
         '--layers 0,2 has two layers'
+        >>> in_options("unknown setting 'x'; known are batch_tokens, words", embed)
+        "unknown setting 'x'; known are batch_tokens, words"
         >>> in_options("try elmokit.embed(out='v.h5', resume=True)", embed)
         'try elmokit embed --out v.h5 --resume'
     """
@@ -113,4 +115,5 @@ def in_options(message: str, *commands: click.Command) -> str:
         value = shlex.quote(value)
         return f"{flag} --language {value}" if option.is_flag else f"{flag} {value}"  # split='en'
 
-    return _ARGUMENT.sub(replaced, message)
+    message, known, names = message.partition("; known are ")  # of settings, not options
+    return _ARGUMENT.sub(replaced, message) + known + names

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmokit.base import random_sample, temporary_folder
+from elmokit.base import counted, random_sample, temporary_folder
 from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice
 from elmokit.embed.sentence import LayerChoice
@@ -44,9 +44,9 @@ class EmbedEstimate:
         if needed > self.free_bytes:
             disk += f": NOT ENOUGH, {_size(needed)} are needed while it is written"
         return (
-            f"{self.sentences:,} sentences, about {_rounded(self.tokens)} tokens; "
+            f"{counted(self.sentences, 'sentence')}, about {_rounded(self.tokens)} tokens; "
             f"about {_time(self.seconds)}; about {_size(self.bytes)} ({disk}); "
-            f"from a sample of {self.sampled:,} sentences"
+            f"from a sample of {counted(self.sampled, 'sentence')}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.base import Advance, group_until, locked, ordered_map, setting_changes, text_progress
+from elmokit.base import Advance, counted, group_until, locked, ordered_map, setting_changes, text_progress
 from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice, model_settings, origin
 from elmokit.embed.reader import Text
@@ -55,9 +55,11 @@ class EmbedReport:
     def __str__(self) -> str:
         before = f", {self.resumed_at:,} of them before" if self.resumed_at else ""
         speed = f" ({self.tokens / max(self.seconds, 1e-9):,.0f} per second)"
-        done = f"{self.tokens:,} tokens" if self.uses is None else f"{self.uses:,} uses of the word"
+        done = (
+            counted(self.tokens, "token") if self.uses is None else f"{counted(self.uses, 'use')} of the word"
+        )
         parts = [
-            f"{self.sentences:,} sentences{before}",
+            f"{counted(self.sentences, 'sentence')}{before}",
             f"{done} in {self.seconds:.1f} s{speed if self.uses is None else ''}",
         ]
         if self.truncated_tokens:

@@ -25,7 +25,7 @@ from elmokit.embed import Embedder, load
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.documents import Document, as_documents
 from elmokit.search.index_arrays import check_files
-from elmokit.search.index_creation import IndexReport, create_index, index_settings, may_replace
+from elmokit.search.index_creation import IndexReport, create_index, index_settings, interruption, may_replace
 from elmokit.search.manifest import Manifest, SegmentEntry, entry_of, mark_deleted
 from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
@@ -215,8 +215,7 @@ class Index:
                     self._merge_if_many()
                     advance(len(group))
         except KeyboardInterrupt:
-            kept = f"{done:,} documents are kept in {self.path}: index the same ones again to go on"
-            raise KeyboardInterrupt(f"interrupted; {kept}") from None
+            raise interruption(done, self.path) from None
         return IndexReport(**counts)
 
     def _commit(self, group: dict[str, Document], counts: dict[str, int]) -> None:

@@ -7,12 +7,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import draft_folder
+from elmokit.base import counted, draft_folder
 from elmokit.embed import Embedder
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.manifest import FILE, Manifest
 from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.passages import PassageSettings
+
+# Settings of an index that cannot change, and what they are called in messages.
+_SETTINGS = {
+    "fingerprint": "model",
+    "language": "language",
+    "words": "choice of word vectors",
+    "passages": "size of passages",
+    "precision": "precision",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +39,14 @@ class IndexReport:
     unchanged: int
 
     def __str__(self) -> str:
-        return f"{self.added:,} documents added, {self.replaced:,} replaced, {self.unchanged:,} unchanged"
+        added = counted(self.added, "document")
+        return f"{added} added, {self.replaced:,} replaced, {self.unchanged:,} unchanged"
+
+
+def interruption(done: int, folder: Path) -> KeyboardInterrupt:
+    """Return the exception of an interrupted run, which says what is kept."""
+    kept = f"{counted(done, 'document')} kept in {folder}"
+    return KeyboardInterrupt(f"interrupted; {kept}: index the same ones again to go on")
 
 
 def index_settings(
@@ -76,13 +92,12 @@ def create_index(folder: Path, settings: Mapping[str, Any]) -> None:
             Manifest(dict(settings), (), 1).write(place)
         return
     found = Manifest.read(folder).settings
-    names = ("fingerprint", "language", "words", "passages", "precision")
     before = {
         "precision": settings["precision"],
         "engine": settings["engine"],
         **found,
     }  # older ones have neither
-    different = [name for name in names if before.get(name) != settings[name]]
+    different = [known for name, known in _SETTINGS.items() if before.get(name) != settings[name]]
     if different:
         raise ConfigError(
             f"{folder} is an index with another {' and '.join(different)}; choose another folder, or "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.base import COLOURS, bold_if_there, drawing
+from elmokit.base import COLOURS, bold_if_there, counted, drawing
 from elmokit.search.clusters import Floats
 from elmokit.search.word_uses import WordUse, WordUses
 
@@ -28,7 +28,7 @@ def draw_uses(found: WordUses, path: Path) -> None:
     with drawing(path, width=_WIDTH, height=panels + sum(heights) + 0.25) as figure:
         top, below = figure.subfigures(2, 1, height_ratios=[panels, sum(heights) + 0.25])
         more = f" ({found.left_out:,} more in the text are not shown)" if found.left_out else ""
-        title = f"{found.word}: {_count(len(found))}{more}"
+        title = f"{found.word}: {counted(len(found), 'use')}{more}"
         top.suptitle(title, size=17, weight=bold_if_there(title))
         grid = top.subplots(1, len(found.layers), squeeze=False)[0]
         for layer, axes in enumerate(grid):
@@ -38,7 +38,8 @@ def draw_uses(found: WordUses, path: Path) -> None:
             axes.axis("off")
             if number < len(shown):
                 axes.set(xlim=(0, 1), ylim=(-heights[number // columns], 0))
-                title = f"{shown[number]}: {_count(sum(use.sense == shown[number] for use in found.uses))}"
+                members = sum(use.sense == shown[number] for use in found.uses)
+                title = f"{shown[number]}: {counted(members, 'use')}"
                 bold = bold_if_there(title)
                 axes.text(0.02, -0.22, title, color=COLOURS[number], size=12.5, weight=bold, va="center")
                 for line, text in enumerate(examples[number]):
@@ -92,10 +93,6 @@ def _examples(found: WordUses, sense: str, columns: int) -> list[str]:
     typical = found.cosines(-1)[np.ix_(members, members)].mean(axis=1)
     texts = [context(found.uses[members[place]], columns) for place in np.argsort(-typical, kind="stable")]
     return list(dict.fromkeys(texts))[:_EXAMPLES]
-
-
-def _count(number: int) -> str:
-    return f"{number:,} use{'' if number == 1 else 's'}"
 
 
 def context(use: WordUse, columns: int = _CONTEXT) -> str:
