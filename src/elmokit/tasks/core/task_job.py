@@ -62,7 +62,8 @@ class TaskJob(Generic[E]):
         self._model.train()
         self._optimizer.zero_grad()
         self._generator.manual_seed(combined_seed(self._settings.seed, step))
-        with seeded(self._settings.seed, step):  # modules of other libraries draw from the global generator
+        # Modules of other libraries draw from the global generator: not the same numbers as ours.
+        with seeded(self._settings.seed, step, 2):
             loss = self._model.loss(batch)
             loss.backward()  # type: ignore[no-untyped-call]
         self._seconds += time.monotonic() - began
