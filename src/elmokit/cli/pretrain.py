@@ -34,7 +34,9 @@ _RECIPE: dict[str, options.Decorator] = {
 @options.corpus_input
 @options.out_option("Folder of the model.", required=False)
 @options.choice_option(
-    "--architecture", "lstm bert", "Kind of model: ELMo's LSTMs, or BERT.  [default: lstm]"
+    "--architecture",
+    "lstm gated-cnn transformer bert",
+    "Kind of model: ELMo's LSTMs, an ELMo of other layers, or BERT.  [default: lstm]",
 )
 @options.choice_option(
     "--size", "tiny mini small medium original", "Shape of the model.  [default: small; mini for bert]"

@@ -124,7 +124,7 @@ class Embedder:
         self.words_spec = TokenizerSpec.parse(words) if isinstance(words, str) else words
         self._find_words = None if self.words_spec is None else make_tokenizer(self.words_spec)
         self.mix = ScalarMix.of(mix, self.model.num_outputs).to(self.device).eval()
-        if stateful and self.model.config.joined_directions:
+        if stateful and not self.model.config.carries_state:
             raise ConfigError("this model starts every sentence from zero; leave out stateful=True")
         self.stateful = stateful
         self.batch_tokens = batch_tokens

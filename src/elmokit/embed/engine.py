@@ -9,6 +9,7 @@ Shapes: S tokens of a batch, B sentences, U distinct tokens, L layers, N cell, P
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 import torch
@@ -23,7 +24,7 @@ from elmokit.kernels import (
     num_threads,
     side_by_side,
 )
-from elmokit.model import BiLM, BiLMConfig, JoinedLSTM, LayerState, State
+from elmokit.model import BiLM, BiLMConfig, JoinedLSTM, LayerState, State, read_at_once
 
 _TYPES_AT_ONCE = 256
 
@@ -51,6 +52,7 @@ class InferenceBiLM:
         self._work_per_token = 2 * config.num_layers * 9 * config.cell_dim * config.projection_dim
         weights = [[layer.weights(direction) for direction in range(2)] for layer in model.lstm_layers]
         self._lstm = make_inference_lstm(weights, config, precision)
+        self._at_once = None if config.layers == "lstm" else deepcopy(model.layers).eval()
         self._joined = next((layer for layer in model.layers if isinstance(layer, JoinedLSTM)), None)
 
     def encode(self, *inputs: Tensor) -> Tensor:
@@ -73,6 +75,8 @@ class InferenceBiLM:
         tokens, device = sum(len(batch.x) for batch in batches), batches[0].x.device
         if self._joined is not None:
             return [(layers, []) for layers in side_by_side(self._run_joined, batches, device)]
+        if self._at_once is not None:
+            return [(layers, []) for layers in side_by_side(self._read_at_once, batches, device)]
         packed = [_PackedBatch(batch, self.config) for batch in batches]
         if tokens * self._work_per_token < self._lstm.worth_a_thread or device.type != "cpu":
             for one in packed:
@@ -87,6 +91,11 @@ class InferenceBiLM:
         batch, directions = piece
         start = batch.start_of(directions)
         batch.put(directions, *self._lstm(batch.x, directions, batch.packing, start, batch.outputs))
+
+    def _read_at_once(self, batch: Batch) -> Tensor:
+        """Return all layers (L + 1, S, 2P) of a model that carries no state; in float32."""
+        assert self._at_once is not None
+        return read_at_once(self._at_once, batch.x, batch.lengths)
 
     def _run_joined(self, batch: Batch) -> Tensor:
         """Return both layers (2, S, 2P) of a model whose directions are joined."""

@@ -211,7 +211,7 @@ tags: [elmo, contextual-word-vectors]
 
 | | |
 |---|---|
-| layers | {config.num_layers} LSTM layers of both directions, and the token layer |
+| layers | {config.num_layers} {config.layer_name} layers of both directions, and the token layer |
 | vectors | {config.output_dim} numbers per layer |
 | cell, projection | {config.cell_dim}, {config.projection_dim} |
 | parameters | {parameters:,} |

@@ -65,6 +65,11 @@ def config_from_options(
 
 def options_from_config(config: BiLMConfig) -> dict[str, Any]:
     """Return the options as AllenNLP and bilm-tf's prediction read them: 262 characters, all keys present."""
+    if config.layers != "lstm":
+        raise ConfigError(
+            f"options.json describes LSTM layers, the model has {config.layer_name} layers; use "
+            "format='native'"
+        )
     options: dict[str, Any] = {
         "lstm": {
             "dim": config.cell_dim,

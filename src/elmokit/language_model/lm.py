@@ -383,6 +383,7 @@ class LanguageModel:
             if new == [END_SENTENCE_TOKEN]:
                 break
             tokens += new
+            new = new if state else [BEGIN_SENTENCE_TOKEN, *tokens]  # without a state all is read again
         return tokens
 
     @cached_property

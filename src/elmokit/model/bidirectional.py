@@ -4,18 +4,26 @@ Sentences lie one after another in one long axis S (each with its boundary token
 there is no padding anywhere. Letters: see `config.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from elmokit.kernels import Packing
+from elmokit.model.causal_transformer import CausalTransformerLayer
 from elmokit.model.config import BiLMConfig
+from elmokit.model.gated_cnn import GatedCNNLayer
 from elmokit.model.joined_lstm import JoinedLSTM
 from elmokit.model.lstm import BiLSTMLayer, LayerState
+from elmokit.model.reading_order import reversed_within
 
 State = Sequence[LayerState]
+_KINDS: dict[str, type[BiLSTMLayer | GatedCNNLayer | CausalTransformerLayer]] = {
+    "lstm": BiLSTMLayer,
+    "gated-cnn": GatedCNNLayer,
+    "transformer": CausalTransformerLayer,
+}
 
 
 class BiLM(nn.Module):
@@ -25,21 +33,23 @@ class BiLM(nn.Module):
 
     Each direction reads only its own lower layers, so →h_t knows nothing of later tokens, ←h_t nothing of
     earlier ones. (With `joined_directions` all LSTM layers are one `JoinedLSTM`, which carries no state.)
+    With `layers` other than "lstm", each direction reads its tokens at once and carries no state either.
     """
 
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = config.encoder.build(config.projection_dim)
+        kind = _KINDS[config.layers]
         self.layers = nn.ModuleList(
             [JoinedLSTM(config)]
             if config.joined_directions
-            else [BiLSTMLayer(config) for _ in range(config.num_layers)]
+            else [kind(config) for _ in range(config.num_layers)]
         )
 
     @property
     def lstm_layers(self) -> list[BiLSTMLayer]:
-        """Return the LSTM layers; none with `joined_directions`."""
+        """Return the LSTM layers; none with `joined_directions`, or with layers of another kind."""
         return [layer for layer in self.layers if isinstance(layer, BiLSTMLayer)]
 
     @property
@@ -50,7 +60,7 @@ class BiLM(nn.Module):
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw initial weights as bilm-tf does."""
         self.encoder.reset_parameters(generator)
-        for layer in cast(list[BiLSTMLayer | JoinedLSTM], self.layers):
+        for layer in cast(list[BiLSTMLayer], self.layers):  # all kinds have it
             layer.reset_parameters(generator)
 
     def start(self, batch: int) -> list[LayerState]:
@@ -70,6 +80,8 @@ class BiLM(nn.Module):
         Returns:
             (L + 1, S, 2P), bottom layer first, and the state after each sentence.
         """
+        if self.config.layers != "lstm":
+            return read_at_once(self.layers, x, lengths), []
         packing = Packing.of(lengths)
         if self.config.joined_directions:
             return torch.stack([torch.cat([x, x], dim=-1), self.layers[0](x, packing)]), []
@@ -84,3 +96,13 @@ class BiLM(nn.Module):
             outputs.append(torch.cat([packed[0][inverse[0]], packed[1][inverse[1]]], dim=-1))  # (S, 2P)
             ends.append(end.rows(rank))
         return torch.stack(outputs), ends
+
+
+def read_at_once(layers: Iterable[nn.Module], x: Tensor, lengths: Tensor) -> Tensor:
+    """Run layers that read all tokens of a sentence at once, (S, P) → (L + 1, S, 2P)."""
+    back = reversed_within(lengths).to(x.device)  # (S,)
+    hidden, outputs = torch.stack([x, x[back]]), [torch.cat([x, x], dim=-1)]  # (2, S, P), each as it reads
+    for layer in layers:
+        hidden = layer(hidden, lengths)
+        outputs.append(torch.cat([hidden[0], hidden[1][back]], dim=-1))  # (S, 2P)
+    return torch.stack(outputs)

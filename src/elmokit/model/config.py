@@ -7,7 +7,7 @@ one direction, L layers, V vocabulary, K labels.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from elmokit.base import bounded, check_fields, settings_from_dict, shown
 from elmokit.errors import ConfigError
@@ -15,6 +15,8 @@ from elmokit.model.char_cnn import CharCNNConfig
 from elmokit.model.lexicon_encoder import LexiconConfig
 from elmokit.model.token_encoder import MAX_LAYERS, MAX_NUMBER, MAX_SIZE
 from elmokit.model.vector_table import WordConfig
+
+LayerKind = Literal["lstm", "gated-cnn", "transformer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,11 @@ class BiLMConfig:
         projection: Whether the state is projected (without it N must be P and projection_clip does nothing).
         forget_bias: Added to the forget gate's bias: 1 where the stored bias leaves it out, as TensorFlow's.
         joined_directions: Whether each layer reads both directions of the layer below; see `JoinedLSTM`.
+        layers: What the layers are: "lstm", or layers that read all tokens at once: "gated-cnn"
+            (`GatedCNNLayer`) or "transformer" (`CausalTransformerLayer`). Then N is their inner size, and
+            the settings of the LSTM do nothing.
+        width: Taps of a gated convolution: a layer sees the token and so many less one before it.
+        heads: Of the attention of a transformer.
     """
 
     encoder: CharCNNConfig | LexiconConfig | WordConfig
@@ -44,6 +51,9 @@ class BiLMConfig:
     projection: bool = True
     forget_bias: float = bounded(1.0, least=-MAX_NUMBER, most=MAX_NUMBER)
     joined_directions: bool = False
+    layers: LayerKind = "lstm"
+    width: int = bounded(5, least=1, most=MAX_SIZE)
+    heads: int = bounded(4, least=1, most=MAX_SIZE)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -52,7 +62,23 @@ class BiLMConfig:
                 f"without a projection the cell ({self.cell_dim}) and the output ({self.projection_dim}) "
                 "must be of one size; set projection=True or make them equal"
             )
+        if self.layers != "lstm" and self.joined_directions:
+            raise ConfigError(f"joined_directions is for LSTM layers, found layers = {self.layers!r}")
+        if self.layers == "transformer" and self.projection_dim % self.heads:
+            raise ConfigError(
+                f"{self.heads} heads do not divide the projection of {self.projection_dim}; choose a divisor"
+            )
         self.encoder.check_output_dim(self.projection_dim)
+
+    @property
+    def layer_name(self) -> str:
+        """Return what the layers are, in words."""
+        return {"lstm": "LSTM", "gated-cnn": "gated convolution", "transformer": "transformer"}[self.layers]
+
+    @property
+    def carries_state(self) -> bool:
+        """Return whether a sentence can continue where another one stopped."""
+        return self.layers == "lstm" and not self.joined_directions
 
     @property
     def output_dim(self) -> int:
@@ -69,6 +95,8 @@ class BiLMConfig:
         data = asdict(self)
         if not self.joined_directions:  # unknown to earlier versions
             del data["joined_directions"]
+        if self.layers == "lstm":
+            del data["layers"], data["width"], data["heads"]
         return data
 
     @classmethod

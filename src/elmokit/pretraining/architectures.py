@@ -11,7 +11,7 @@ from elmokit.pretraining.bert import BertRecipe, MaskedScores, pretrain_bert
 from elmokit.pretraining.bilm import PerplexityChange, Recipe, pretrain_bilm
 from elmokit.pretraining.core import RunRecord
 
-ARCHITECTURES = ("lstm", "bert")
+ARCHITECTURES = ("lstm", "gated-cnn", "transformer", "bert")
 
 
 def pretrain(
@@ -55,8 +55,8 @@ def pretrain(
             Chinese is), else "default"; of a BERT always "default".
         size: "tiny", "small", "medium" or "original" ("tiny", "mini" or "small" for a BERT), in place of the
             recipe's shape.
-        architecture: "lstm", the ELMo of the paper, or "bert"; by default "lstm", or that of the run that is
-            resumed.
+        architecture: "lstm", the ELMo of the paper; "gated-cnn" or "transformer", the same with other layers;
+            or "bert". By default "lstm", or that of the run that is resumed.
         changes: Settings of the recipe to change, such as `{"batch": 64}`.
         start: A model to train further; its shape takes the place of the recipe's.
         grow: Instead, `start` grows to the recipe's larger shape and takes the vocabulary of the text. At
@@ -107,4 +107,4 @@ def pretrain(
             if value:
                 raise ConfigError(f"{name} is for ELMo; leave it out, or choose another architecture")
         return pretrain_bert(sources, **common)
-    return pretrain_bilm(sources, **common, **of_bilm)
+    return pretrain_bilm(sources, architecture=chosen, **common, **of_bilm)

@@ -2,24 +2,25 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from elmokit.corpus import PreparedCorpus
 from elmokit.formats import ModelBundle
 from elmokit.kernels import PairOfThreads, Precision
 from elmokit.language_model import LanguageModel
-from elmokit.model import BiLM, LayerState
+from elmokit.model import BiLM, Inputs, LayerState
 from elmokit.pretraining.bilm.bilm_optimizer import Optimizer
 from elmokit.pretraining.bilm.lowercase import LowerCase
 from elmokit.pretraining.bilm.network import TrainingNetwork, WindowResult
+from elmokit.pretraining.bilm.parallel_network import ParallelNetwork
 from elmokit.pretraining.bilm.recipe import Recipe
 from elmokit.pretraining.bilm.softmax_training import RowGradient, SoftmaxTable, coalesce
 from elmokit.pretraining.bilm.teacher import Teacher
-from elmokit.pretraining.bilm.windows import Windows
+from elmokit.pretraining.bilm.windows import Ids, Windows
 from elmokit.training import Evaluation, Processes, StepResult
 
 EVALUATED_TOKENS = 10_000  # of the held-out text, while the model is trained
@@ -73,17 +74,21 @@ class BiLMJob:
         self._teacher = None
         if teacher is not None:
             self._teacher = Teacher(teacher, model.config, spell, corpus.num_types, device)
-        self._network = TrainingNetwork(
-            model,
-            table,
-            recipe,
-            lambda types: to_inputs(spell(types)),
-            precision=precision,
-            threads=threads,
-            rows=self._rows,
-            frozen=frozen,
-            teacher=self._teacher,
-        )
+        encoder_inputs = partial(_encoder_inputs, to_inputs, spell)
+        self._network: TrainingNetwork | ParallelNetwork
+        if model.config.layers == "lstm":
+            self._network = TrainingNetwork(
+                *(model, table, recipe, encoder_inputs),
+                precision=precision,
+                threads=threads,
+                rows=self._rows,
+                frozen=frozen,
+                teacher=self._teacher,
+            )
+        else:
+            self._network = ParallelNetwork(
+                *(model, table, recipe, encoder_inputs), precision=precision, rows=self._rows, frozen=frozen
+            )
         self._trained = nn.ModuleList([model, *([self._teacher.maps] if self._teacher else [])])
         self._optimizer = Optimizer(self._trained, table, recipe, threads)
         models = (model, *([self._teacher.model] if self._teacher else []))
@@ -168,6 +173,10 @@ class BiLMJob:
             LayerState(hidden[:, self._rows].to(device), cell[:, self._rows].to(device))
             for hidden, cell in state["state"]
         ]
+
+
+def _encoder_inputs(to_inputs: Inputs, spell: Callable[[Ids], list[str]], types: Ids) -> tuple[Tensor, ...]:
+    return to_inputs(spell(types))
 
 
 def heldout_name(corpus: PreparedCorpus) -> str:

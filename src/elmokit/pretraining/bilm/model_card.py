@@ -99,8 +99,9 @@ def _model_lines(model: BiLM, corpus: PreparedCorpus) -> list[str]:
     language = f", language {tokenizer.language}" if tokenizer.language else ""
     return [
         "## Model",
-        f"{config.num_layers} layers, cell {config.cell_dim}, projection {config.projection_dim} in each "
-        f"direction, {config.encoder.describe()}; {parameters / 1e6:.1f} million parameters without the "
+        f"{config.num_layers} {config.layer_name} layers, cell {config.cell_dim}, projection "
+        f"{config.projection_dim} in each direction, {config.encoder.describe()}; "
+        f"{parameters / 1e6:.1f} million parameters without the "
         f"softmax of {len(corpus.vocabulary):,} words. "
         f"Tokenizer: {tokenizer.name}{language}{', lower-cased' if tokenizer.lowercase else ''}.",
     ]

@@ -82,7 +82,9 @@ class Recipe:
         seed: Of all random numbers.
     """
 
-    NAMES: ClassVar[tuple[str, ...]] = ("default", "characters", "paper", "adapt")
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "default", "characters", "paper", "adapt", "gated-cnn", "transformer",
+    )  # fmt: skip
 
     model: BiLMConfig = SIZES["small"]
     words: bool = False
@@ -135,12 +137,14 @@ class Recipe:
 
     def resized(self, size: str) -> "Recipe":
         """Return the recipe with the shape of that name."""
-        return replace(self, model=size_named(size))
+        kind = self.model.layers
+        return replace(self, model=replace(size_named(size), layers=kind))
 
     @property
     def shape_name(self) -> str:
         """The name of its shape, or its numbers in a few characters."""
-        names = [name for name, size in SIZES.items() if size == self.model]
+        like = replace(self.model, layers="lstm")
+        names = [name for name, size in SIZES.items() if size == like]
         return names[0] if names else f"{self.model.cell_dim}/{self.model.projection_dim}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,9 +192,18 @@ CHARACTERS = Recipe(
     learning_rate=0.004,
 )
 
+# Layers that read a text at once learn nothing from what stands outside the window: it is longer, and
+# sentences are read as they are embedded.
+PARALLEL = {
+    kind: Recipe(
+        model=replace(SIZES["small"], layers=kind), batch=32, unroll=80, reset=1.0, learning_rate=0.002
+    )
+    for kind in ("gated-cnn", "transformer")
+}
+
 # For a trained model that gets used to some hundred thousand words of another kind: small batches and steps.
 ADAPT = Recipe(batch=16, unroll=30, reset=1.0, negatives=2048, learning_rate=0.001, warmup=50)
-BASES = {"default": Recipe(), "characters": CHARACTERS, "paper": PAPER, "adapt": ADAPT}
+BASES = {"default": Recipe(), "characters": CHARACTERS, "paper": PAPER, "adapt": ADAPT, **PARALLEL}
 
 
 def read_recipe(name: str, size: str | None = None) -> Recipe:
@@ -201,7 +214,7 @@ def read_recipe(name: str, size: str | None = None) -> Recipe:
 
     Args:
         name: "default", "characters" (for text that is tokenised by character), "adapt" (for a trained
-            model and little text), "paper", or a file.
+            model and little text), "paper", "gated-cnn" or "transformer" (for such layers), or a file.
         size: "tiny", "small", "medium" or "original", in place of the recipe's shape.
 
     Raises:
@@ -222,10 +235,10 @@ def read_recipe(name: str, size: str | None = None) -> Recipe:
         check_option(f"{name}: base", base, BASES)
         recipe = BASES[base]
         named = data.pop("size", None)
-        model = recipe.model if named is None else size_named(named)
+        model = recipe.model if named is None else recipe.resized(named).model
         data["model"] = _changed(model, data.get("model", {}))
         recipe = replace(recipe, **data)
-    return recipe if size is None else replace(recipe, model=size_named(size))
+    return recipe if size is None else recipe.resized(size)
 
 
 def size_named(name: str) -> BiLMConfig:

@@ -31,6 +31,9 @@ def start_training(
     random = torch.Generator().manual_seed(recipe.seed)
     if start is not None and start.lexicon is not None:
         raise ConfigError(f"{start.source}: training a model of ELMoForManyLangs further is not possible")
+    kinds = {recipe.model.layers} | ({start.model.config.layers} if start is not None else set())
+    if grow and kinds != {"lstm"}:
+        raise ConfigError(f"only an LSTM grows, found layers: {', '.join(sorted(kinds))}; leave out grow")
     if start is None or grow:
         if recipe.words:
             encoder = WordConfig(num_words=len(corpus.vocabulary))

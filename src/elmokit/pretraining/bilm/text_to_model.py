@@ -67,6 +67,7 @@ def pretrain_bilm(
     grow: bool = False,
     old_text: str | Path | None = None,
     teacher: str | Path | None = None,
+    architecture: str = "lstm",
     resume: bool = False,
     workers: int | None = None,
     device: str = "cpu",
@@ -84,7 +85,10 @@ def pretrain_bilm(
         preparation = dict(preparation or {}) | ({} if language is None else {"language": language})
     budget = {"minutes": minutes, "tokens": tokens, "epochs": epochs}
     given = {"start": start, "grow": grow, "old_text": old_text, "teacher": teacher}
-    given |= {"hdf5": hdf5, "command": command}
+    given |= {"hdf5": hdf5, "command": command, "architecture": architecture}
+    if architecture != "lstm":
+        _refuse_for_layers(architecture, teacher=teacher, grow=grow, hdf5=hdf5)
+        recipe = architecture if recipe is None and not resume else recipe
     with run_session(out, device, resume=resume, progress=progress, old_text=old_text) as session:
         chosen = RecipeChoice(Recipe, recipe, size, changes or {})
         record, bundle = settle_record(
@@ -93,6 +97,11 @@ def pretrain_bilm(
         if recipe is None and record.recipe.words and not resume:
             session.display.say(
                 "text by character: the recipe 'characters' gives each character a vector of its own"
+            )
+        if record.recipe.model.layers != record.architecture:
+            raise ConfigError(
+                f'the recipe has layers = "{record.recipe.model.layers}", the architecture is '
+                f"{record.architecture}; choose the same in both"
             )
         vocabulary = None if bundle is None or record.grow else bound_vocabulary(bundle)
         corpus = open_corpus(
@@ -266,6 +275,12 @@ class _Run:
             draw_curve(self.folder, self.session.out / "curve.png", measured, end)
         except MissingExtra as missing:
             self.session.display.say(str(missing))
+
+
+def _refuse_for_layers(architecture: str, **given: object) -> None:
+    for name, value in given.items():
+        if value:
+            raise ConfigError(f"{name} is for LSTM layers; leave it out with architecture={architecture!r}")
 
 
 def _check_start(start: ModelBundle | None, given: Vocabulary | None, corpus: PreparedCorpus) -> None:
