@@ -8,6 +8,7 @@ import pytest
 
 from elmokit import DataError
 from elmokit.search import (
+    postings,
     read_documents,
     read_judgements,
     read_queries,
@@ -61,6 +62,20 @@ def test_bm25_of_segments_and_deletions_is_that_of_what_is_left(tmp_path):
     found = np.concatenate(BM25(parts, [live[:15], live[15:]]).scores("ach"))
     assert np.allclose(found[live], expected, atol=1e-6)
     assert not found[~live].any()
+
+
+def test_common_terms_of_many_passages(tmp_path, monkeypatch):
+    """They are added to what rarer terms find; the best passages stay the best, with the same scores."""
+    draw = np.random.default_rng(2)
+    passages = [["the", *draw.choice(list("abcdefghijklm"), 4).tolist()] for _ in range(60)]
+    parts = [postings_of(tmp_path / "a", passages[:25]), postings_of(tmp_path / "b", passages[25:])]
+    exact = np.concatenate(BM25(parts, [None, None]).scores(["the", "a", "b"]))
+    monkeypatch.setattr(postings, "_MANY", 1)
+    found = np.concatenate(BM25(parts, [None, None]).scores(["the", "a", "b"]))
+    assert np.allclose(found[found > 0], exact[found > 0])
+    assert found.argmax() == exact.argmax()
+    assert 0 < (found > 0).sum() < len(passages)
+    assert all(np.concatenate(BM25(parts, [None, None]).scores(["the"])) > 0)
 
 
 def test_terms():

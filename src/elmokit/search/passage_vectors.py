@@ -93,4 +93,10 @@ class PassageVectors:
 
     def settings(self) -> dict[str, Any]:
         """Return what an index records."""
-        return {"fingerprint": self.fingerprint(), "word_dim": self.word_dim, "dim": self.passage_dim}
+        pooling = "mean" if self._fitted is None else "whitened"
+        return {
+            "pooling": pooling,
+            "fingerprint": self.fingerprint(),
+            "word_dim": self.word_dim,
+            "dim": self.passage_dim,
+        }

@@ -19,6 +19,7 @@ from elmokit.search.index_arrays import Array, Arrays, Texts, text_arrays
 
 K1, B = 1.2, 0.75
 _MOST_COUNTED = 65_535
+_MANY = 100_000  # passages
 
 Bools = npt.NDArray[np.bool_]
 
@@ -117,18 +118,35 @@ class BM25:
     def scores(self, terms: Iterable[str]) -> list[npt.NDArray[np.float32]]:
         """Return the scores of all passages of each segment; those of deleted ones are 0.
 
+        Of many passages, a term that is in a tenth of them adds to the scores of those only that a rarer term
+        of the query has found: the others could not become the best.
+
         Args:
             terms: Those of the query; one that occurs twice counts twice.
         """
         scores = [np.zeros(len(one.lengths), np.float32) for one, _ in self._parts]
+        found = []
         for term, times in Counter(terms).items():
-            found = [one.find(term, alive) for one, alive in self._parts]
-            documents = sum(len(passages) for passages, _ in found)
-            if not documents:
-                continue
-            idf = times * self.idf(documents)
-            for (one, _), (passages, counts), score in zip(self._parts, found, scores, strict=True):
+            places = [one.find(term, alive) for one, alive in self._parts]
+            found.append((sum(len(passages) for passages, _ in places), times, places))
+        some = False
+        for documents, times, places in sorted(found, key=lambda one: one[0]):
+            few = some and self._count >= _MANY and documents > self._count / 10
+            for (one, _), (passages, counts), score in zip(self._parts, places, scores, strict=True):
+                if few:
+                    chosen = _positions(passages, np.flatnonzero(score))
+                    passages, counts = passages[chosen], counts[chosen]
                 often = counts.astype(np.float32)
                 length = one.lengths[passages].astype(np.float32)
-                score[passages] += idf * (K1 + 1) * often / (often + K1 * (1 - B + B / self._mean * length))
+                often *= (K1 + 1) / (often + K1 * (1 - B + B / self._mean * length))
+                score[passages] += times * self.idf(documents) * often
+            some = some or documents > 0
         return scores
+
+
+def _positions(passages: Array, wanted: Array) -> Array:
+    """Return where those of the wanted passages are that occur; both are sorted."""
+    at = np.searchsorted(passages, wanted)
+    at, wanted = at[at < len(passages)], wanted[at < len(passages)]
+    found: Array = at[passages[at] == wanted]
+    return found

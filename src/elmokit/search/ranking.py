@@ -29,6 +29,9 @@ def best(scores: Iterable[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float
     """
     found: Ranking = []
     for segment, rows, values in scores:
+        if len(rows) > 4 * k:  # leave out most before they are rounded
+            chosen = values >= np.partition(values, len(values) - k)[len(values) - k] - 10.0**-_DIGITS
+            rows, values = rows[chosen], values[chosen]
         rounded = np.round(values.astype(np.float64), _DIGITS)
         if len(rows) > k:
             limit = np.partition(rounded, len(rounded) - k)[len(rounded) - k]
