@@ -21,7 +21,7 @@ from elmokit.embed import Embedder
 from elmokit.encoders import CachedEncoder, CharacterEncoder
 from elmokit.pretraining import pretrain, read_bert_recipe
 from elmokit.pretraining.bilm.recipe import read_recipe
-from elmokit.search import Document, Index, read_documents, read_judgements, read_queries, read_run
+from elmokit.search import Document, Index, read_documents, read_judgements, read_queries, read_run, segments
 from elmokit.search.index_arrays import file_record, file_records
 from elmokit.tasks import train
 from elmokit.training import Checkpoints
@@ -128,7 +128,8 @@ def _searched(root: Path) -> dict[str, Subject]:
     """Write an index with deleted documents, and one whose checksums do not reveal a change."""
     embedder = Embedder(tiny_bundle())
     documents = [Document(id=f"d{n}", text=f"the cat {n}. né sat", metadata={"n": n % 2}) for n in range(4)]
-    index = Index.build(documents, root / "index", model=embedder, language="en")
+    with patch.object(segments, "GRAPH_FROM", 2):
+        index = Index.build(documents, root / "index", model=embedder, language="en")
     index.delete(["d1"])
     forged = shutil.copytree(index.path, root / "forged")
     subjects = {
@@ -158,7 +159,8 @@ def _read_all_documents(path: Path) -> None:
 
 def _search(embedder: Embedder, path: Path) -> None:
     index = Index.open(path, model=embedder)
-    index.search("the cat", where={"n": 0}, explain=True)
+    with patch.object(segments, "_FEW", 2):  # so that it searches by the graph
+        index.search("the cat", where={"n": 0}, explain=True)
     list(index)
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from elmokit.errors import DataError, MissingExtra
 from elmokit.search.documents import Document
+from elmokit.search.graph_check import check_graph
 from elmokit.search.index_arrays import Array, Arrays, check_files
 from elmokit.search.metadata import Metadata
 from elmokit.search.postings import Bools, Postings
@@ -170,10 +171,12 @@ class Segment:
     @cached_property
     def _graph(self) -> Any:  # noqa: ANN401 (usearch has no types)
         check_files(self.folder, {GRAPH: self.records[GRAPH]}, thorough=True)
-        graph = usearch().Index.restore(str(self.folder / GRAPH), view=True)
-        if graph is None or len(graph) != len(self.vectors) or graph.ndim != self.vectors.numbers.shape[1]:
-            raise DataError(f"{self.folder / GRAPH} does not fit the vectors; build the index again")
-        return graph
+        path = self.folder / GRAPH
+        try:
+            check_graph(path, *self.vectors.numbers.shape)
+            return usearch().Index.restore(str(path), view=True)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise DataError(f"{path} cannot be read ({error}); build the index again") from error
 
 
 def usearch() -> Any:  # noqa: ANN401 (it has no types)
