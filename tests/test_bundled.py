@@ -1,5 +1,6 @@
 """The models that come with the package: whole, small, and good for something."""
 
+import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -8,12 +9,13 @@ import numpy as np
 import pytest
 
 import elmokit
-from elmokit.formats.load import BUNDLED, bundled_names
+from elmokit.formats.load import BUNDLED, BUNDLED_TASKS, bundled_names, bundled_task_names
 from elmokit.formats.native import file_sha256, read_json
 from elmokit.language_model import LanguageModel
 
 ROOT = Path(__file__).parent.parent
 MOST_BYTES = 26_000_000
+MOST_TASK_BYTES = 3_000_000  # beside the encoder
 
 
 bundled = cache(elmokit.load)
@@ -98,3 +100,64 @@ def test_the_chinese_language_model():
     assert gap[0].word == "和"
     good, bad = (model.score(text) for text in ("他出生于北京。", "他北京于出生。"))
     assert good.forward_total + good.backward_total > bad.forward_total + bad.backward_total
+
+
+@pytest.mark.parametrize("name", bundled_task_names())
+def test_a_bundled_task_model_is_small_and_belongs_to_a_bundled_encoder(name):
+    folder = BUNDLED_TASKS / name
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= MOST_TASK_BYTES
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for part in (
+        "license: cc-by",
+        "## Data and licences",
+        "## Scores",
+        "## Limits",
+        "recipes/bundled_tasks.py",
+    ):
+        assert part in card
+    own, encoder = elmokit.load_task(name).encoders  # it refuses one with another fingerprint
+    assert (own.spec, encoder.spec) == ("chars", name.rpartition("-")[2])
+    assert encoder.fingerprint() in card
+
+
+def test_a_bundled_task_model_refuses_another_encoder(tmp_path, monkeypatch):
+    folder = shutil.copytree(BUNDLED_TASKS / "ner-en", tmp_path / "ner")
+    config = folder / "config.json"
+    fingerprint = read_json(config)["encoders"][1]["fingerprint"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en").mkdir()  # whatever is here, the name is that of the bundled encoder
+    assert elmokit.load_task("ner").predict("Ada lived in London.").spans
+    config.write_text(config.read_text().replace(fingerprint, "0" * 32))
+    with pytest.raises(elmokit.ModelFileError, match=r"encoder en is another one, .* use the one it was"):
+        elmokit.load_task("ner")
+
+
+# For each task model a text, and some of what is to be found in it: labels of spans.
+FOUND = {
+    "ner-en": ("Angela Merkel met Emmanuel Macron in Paris.", {("PER", "Emmanuel Macron"), ("LOC", "Paris")}),
+    "ner-zh": ("他出生于中国北京。", {("LOC", "北京")}),
+    "pos-en": ("The children ate the cake.", {"NOUN", "VERB", "DET", "PUNCT"}),
+    "roles-en": ("The children ate the cake.", {("ARG0", "The children"), ("ARG1", "the cake")}),
+}
+
+
+def test_every_bundled_task_model_is_tried():
+    assert {"ner-en"} <= set(bundled_task_names()) <= FOUND.keys()
+
+
+@pytest.mark.parametrize("name", bundled_task_names())
+def test_a_bundled_task_model_finds_what_it_should(name):
+    text, wanted = FOUND[name]
+    prediction = elmokit.load_task(name).predict(text)
+    if name == "pos-en":
+        assert wanted <= set(prediction.tags)
+        return
+    frames = getattr(prediction, "frames", None)
+    spans = prediction.spans if frames is None else frames[0].roles
+    assert wanted <= {(span.label, span.text) for span in spans}
+
+
+def test_a_task_model_is_no_embedder():
+    with pytest.raises(elmokit.ModelFileError, match="ner-en is a task model, not an ELMo model"):
+        elmokit.load("ner-en")
+    assert elmokit.describe("ner-en")["task"] == "tagger"
