@@ -83,7 +83,8 @@ def test_a_forged_index_is_refused(tmp_path, monkeypatch):
     assert index.search("the cat 3", by=["dense"])
     graph = next((tmp_path / "index").glob("*/graph.usearch"))
     content = bytearray(graph.read_bytes())
-    content[-132:-128] = b"\xff" * 4  # the length of the last list
+    lists = content.index(b"usearch") + 64 + 40 + 2 * len(texts)
+    content[lists + 10 : lists + 14] = b"\xff" * 4  # the length of the first list
     graph.write_bytes(content)
     manifest = Manifest.read(tmp_path / "index")
     (entry,) = manifest.entries
