@@ -72,12 +72,16 @@ def embed(
     report = elmokit.embed_file(embedder, source, out, **settings, **how, progress=not quiet)
     if as_json:
         print_json(report)
-    elif report is None and not quiet:
-        with elmokit.read_vectors(out) as written:
-            done = f"{out} is complete ({len(written):,} rows)"
-        click.echo(f"{done}: nothing to resume; --overwrite makes it again", err=True)
     elif not quiet:
-        click.echo(f"{out}: {report}", err=True)
+        click.echo(_complete(out) if report is None else f"{out}: {report}", err=True)
+
+
+def _complete(out: str) -> str:
+    """Say that there was nothing to do."""
+    from elmokit.vectors import read_vectors
+
+    with read_vectors(out) as written:
+        return f"{out} is complete ({len(written):,} rows): nothing to resume; --overwrite makes it again"
 
 
 def _refuse(choice: str, how: dict[str, Any]) -> None:
