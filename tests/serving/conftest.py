@@ -82,7 +82,7 @@ def app(settings):
 @pytest.fixture
 def client(app):
     """A client that runs the application in this process."""
-    return TestClient(app, raise_server_exceptions=False)
+    return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
 class Server:

@@ -147,7 +147,7 @@ def test_a_fault_of_the_server_is_no_traceback(caplog):
     async def broken(scope, receive, send):
         raise RuntimeError("the text was: secret")
 
-    client = TestClient(Gate(broken, ServeSettings(), lambda *counted: None))
+    client = TestClient(Gate(broken, ServeSettings(), lambda *counted: None), base_url="http://localhost")
     with caplog.at_level(logging.INFO, "elmokit.serving.gate"):
         answer = client.get("/v1/models", headers={"x-request-id": "abc"})
     assert answer.status_code == 500
@@ -210,3 +210,20 @@ def test_cors_is_closed_unless_opened(client, settings):
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (status, site)
     answer = opened.options("/v1/embeddings", headers=preflight | {"origin": "https://b.example"})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:80", 200),
+        ("evil.example:8000", 403),
+        ("1.2.3.4", 403),
+    ],
+)
+def test_a_web_site_cannot_pretend_to_be_this_machine(host, status):
+    """It can give its own name this machine's address: its scripts are then of the same origin."""
+    for settings, expected in ((ServeSettings(), status), (ServeSettings(insecure=True), 200)):
+        client = TestClient(Gate(_reach, settings, lambda *counted: None))
+        assert client.get("/v1/models", headers={"host": host}).status_code == expected

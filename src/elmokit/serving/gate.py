@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from elmokit.serving.problems import Problem, too_large
-from elmokit.serving.serve_settings import ServeSettings
+from elmokit.serving.serve_settings import ServeSettings, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +58,7 @@ class Gate:
     ) -> None:
         self._app, self._settings, self._count = app, settings, count
         self._key = None if settings.api_key is None else _digest(settings.api_key.encode())
+        self._local = not (settings.api_key or settings.insecure)
         self._own_headers = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -93,6 +94,7 @@ class Gate:
                 await problem.response()(scope, receive, send_with_headers)
 
         try:
+            self._check_host(headers.get(b"host"))
             self._check_key(scope["path"], headers)
             body = await _whole_body(receive, self._settings, headers.get(b"content-length", b"0"))
             await self._app(scope, receive_again, send_with_headers)
@@ -104,6 +106,23 @@ class Gate:
             _log("error", id=request_id, error=type(error).__name__, where=_where(error))
             await answer(internal_error(request_id))
         self._record(scope, request_id, status, time.perf_counter() - begun)
+
+    def _check_host(self, given: bytes | None) -> None:
+        """Refuse another name than this machine's where no key is needed.
+
+        A web page can give its own name the address of this machine, and is then of the same origin.
+        """
+        if not self._local or given is None:
+            return
+        host = given.decode("latin-1")
+        name = re.sub(r":\d*$", "", host).strip("[]").lower()
+        if not is_loopback(name):
+            raise Problem(
+                403,
+                f"{host[:100]!r} is not the name of this machine; ask for localhost. Behind a proxy that "
+                "passes on the name, start the server with a key, or with insecure=True",
+                code="wrong_host",
+            )
 
     def _check_key(self, path: str, headers: dict[bytes, bytes]) -> None:
         """Refuse a request without the key; the page itself and the signs of life need none.

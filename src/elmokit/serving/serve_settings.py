@@ -60,7 +60,7 @@ class ServeSettings:
         check_fields(self)
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError("the API key is empty; choose a long random one, or leave it out")
-        if not (self.api_key or self.insecure or _is_loopback(self.host)):
+        if not (self.api_key or self.insecure or is_loopback(self.host)):
             raise ConfigError(
                 f"host={self.host!r} lets other machines connect, and there is no key; set api_key, or "
                 "insecure=True if something in front of the server checks who asks"
@@ -77,7 +77,8 @@ class ServeSettings:
         return max(1, self.batch_tokens // 8)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a name or address is that of this machine, for itself only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
