@@ -136,6 +136,14 @@ def running(*arguments, environment=None):
 
 
 @pytest.fixture(scope="session")
-def server(model_folder, tagger_folder):
-    with running("--model", f"tiny={model_folder}", "--task", f"ner={tagger_folder}") as found:
+def server(model_folder, tagger_folder, index_folder):
+    served = (
+        "--model",
+        f"tiny={model_folder}",
+        "--task",
+        f"ner={tagger_folder}",
+        "--index",
+        str(index_folder),
+    )
+    with running(*served) as found:
         yield found

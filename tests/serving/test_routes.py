@@ -254,7 +254,7 @@ def test_models_and_signs_of_life(client):
     assert (model["id"], model["layers"], model["dim"], model["language_model"]) == ("tiny", 3, 32, True)
     assert model["embedding_dim"] == 24
     assert answer["indexes"] == [{"id": "articles", "documents": 2}]
-    assert answer["tasks"] == [{"id": "ner", "task": "tagger"}]
+    assert answer["tasks"] == [{"id": "ner", "task": "tagger", "language": None}]
     assert client.get("/health").json() == client.get("/ready").json() == {"status": "ok"}
 
 

@@ -67,6 +67,7 @@ def test_the_log_has_requests_and_no_texts(server):
     assert "verysecretword" not in "".join(server.log)
     (start,) = server.events("serving")
     assert (start["address"], start["models"], start["tasks"]) == (server.url, ["tiny"], ["ner"])
+    assert start["indexes"] == ["articles"]
 
 
 def test_sigterm_finishes_what_is_running(model_folder):
