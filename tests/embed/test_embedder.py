@@ -423,3 +423,8 @@ def test_the_package_exports_what_it_says():
         assert getattr(elmokit, name) is not None
     with pytest.raises(AttributeError, match="module 'elmokit' has no attribute 'nothing'"):
         elmokit.nothing  # noqa: B018
+
+
+def test_a_saved_model_keeps_the_tokenizer_that_was_chosen(tmp_path):
+    Embedder(tiny_bundle(), tokenizer="characters").save(tmp_path / "model")
+    assert elmokit.load(tmp_path / "model").embed("中文").tokens == ["中", "文"]

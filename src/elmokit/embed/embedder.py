@@ -8,7 +8,7 @@ A sentence's vectors depend on the sentence alone, unless the embedder was made 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -179,8 +179,8 @@ class Embedder:
         self._carried.reset()
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as an elmokit folder."""
-        save_model(self.bundle, folder)
+        """Write the model as an elmokit folder; it records the tokenizer that is used here."""
+        save_model(replace(self.bundle, tokenizer=self.tokenizer_spec), folder)
 
     @overload
     def embed(self, texts: str) -> Sentence: ...  # type: ignore[overload-overlap]  # a str is an Iterable too
