@@ -127,6 +127,9 @@ def test_a_bundled_task_model_refuses_another_encoder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "en").mkdir()  # whatever is here, the name is that of the bundled encoder
     assert elmokit.load_task("ner").predict("Ada lived in London.").spans
+    (tmp_path / "ner-en").mkdir()
+    with pytest.raises(elmokit.ModelFileError, match=r"holds no task model.*; it hides the bundled ner-en"):
+        elmokit.load_task("ner-en")
     config.write_text(config.read_text().replace(fingerprint, "0" * 32))
     with pytest.raises(elmokit.ModelFileError, match=r"encoder en is another one, .* use the one it was"):
         elmokit.load_task("ner")

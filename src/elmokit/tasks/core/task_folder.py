@@ -49,7 +49,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         bundled = f"{folder} is {Kind.MODEL}, not {Kind.TASK}" if str(folder) in bundled_names() else None
         found = "holds no task model" if folder.exists() else "does not exist"
         what = other_kind(folder, Kind.TASK) or bundled or f"{folder} {found}"
-        raise ModelFileError(f"{what}; pass a folder that training a task wrote")
+        hides = folder.exists() and folder.name in bundled_task_names()
+        hint = f"; it hides the bundled {folder.name}: rename it" if hides else ""
+        raise ModelFileError(f"{what}; pass a folder that training a task wrote{hint}")
     if config.get("format_version") not in (1, FORMAT_VERSION):
         raise ModelFileError(
             f"{folder} holds no {FORMAT} model of version {FORMAT_VERSION} or 1; train one first"
