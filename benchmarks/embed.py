@@ -10,7 +10,7 @@ the best instruction set of the native kernel, AVX2, and the torch path. Rounds 
 Figures are medians over rounds at the better batch size, ratios those of the rounds' own ratios. AllenNLP
 takes batches as they are given; a second row hands it sentences sorted by length, which spares it much
 padding, a third holds it to AVX2 (ATEN_CPU_CAPABILITY and the like), as elmokit's rows of that engine are.
-Results go to `results/embed.md` and `.json`.
+Results go to `results/embed.md` and `.json` (`embed-original` for that shape alone).
 
 What is counted: tokens are words, without `<S>` and `</S>`. Each round of elmokit starts with an empty table
 of words, so the token encoder's time is in it; "words known" says otherwise. Processor time adds up all
@@ -348,15 +348,15 @@ def main() -> None:
     page = as_markdown(result)
     print("\n" + page)
     if not arguments.quick:
-        write(result, page)
+        write(result, page, "embed-original" if arguments.shapes == ["original"] else "embed")
 
 
-def write(result: dict[str, Any], page: str) -> None:
+def write(result: dict[str, Any], page: str, name: str) -> None:
     """Put the results into their folder."""
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "embed.md").write_text(page, encoding="utf-8")
+    (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
     data = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-    (RESULTS / "embed.json").write_text(data, encoding="utf-8")
+    (RESULTS / f"{name}.json").write_text(data, encoding="utf-8")
     if result["linear"]:
         (RESULTS / "embed-linear.md").write_text(linear_page(result["linear"]), encoding="utf-8")
         draw(result["linear"], RESULTS / "embed-linear.png")
