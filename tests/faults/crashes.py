@@ -72,9 +72,9 @@ class Matrix:
     """All operations with their uninterrupted results."""
 
     def __init__(self, folder: Path, only: str) -> None:
-        from tests.faults import operations  # here, in the process whose calls can fail
+        from tests.faults import operation, operations  # here, in the process whose calls can fail
 
-        self._digest, self._copy = operations.digest, operations.copy_start
+        self._digest, self._copy = operation.digest, operation.copy_start
         self._folder, self._starts = folder, folder / "starts"
         self._starts.mkdir()
         (folder / "inputs").mkdir()
@@ -245,10 +245,10 @@ def main() -> int:
     if "inject.so" in os.environ.get("LD_PRELOAD", ""):
         import torch
 
-        from tests.faults import operations
+        from tests.faults import operation
 
         torch.set_num_threads(1)
-        operations.hide_matplotlib()
+        operation.hide_matplotlib()
         return min(1, run(options))
     with tempfile.TemporaryDirectory() as folder:
         library = compile_library(Path(folder))

@@ -83,10 +83,7 @@ class Commands:
             "compare": (
                 ["compare", "classifier", data, "--encoders", f"chars,{tiny}", "--seeds", "1", *training],
                 ["--resume"],
-                lambda out: [
-                    json.loads(path.read_text())["run"]["values"]
-                    for path in sorted(out.glob("*/measured.json"))
-                ],
+                _scores,
             ),
             "convert": (["convert", str(at / "wide"), "--precision", "int8"], [], _bytes),
         }

@@ -1,23 +1,13 @@
-"""Everything in elmokit that writes, as operations that can be interrupted anywhere. Add new writers here.
+"""Everything in elmokit that writes, as operations that can be interrupted anywhere. Add new writers here."""
 
-An operation works in an empty folder, or one with an old result. `run` does it; `again` is what a user does
-after it was interrupted; `content` is its result in a form that can be compared, None if there is none.
-"""
-
-import contextlib
-import hashlib
-import importlib
 import json
-import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elmokit.base.figures import fonts
 from elmokit.compat.bilm import dump_bilm_embeddings
 from elmokit.corpus import prepare_corpus
 from elmokit.embed import embed_file, store_pooling
@@ -34,6 +24,7 @@ from elmokit.tasks import compare, evaluate, load_task, train
 from elmokit.tasks.core import comparison
 from elmokit.training import Checkpoints
 from elmokit.vectors import ENDINGS, Spool, read_vectors, spool
+from tests.faults.operation import Operation, files, hidden, show_matplotlib
 from tests.small_runs import CONFIG, RECIPE, SETTINGS, sentences
 from tests.task_data import quick_settings, write_labelled
 from tests.tiny import tiny_bundle, tiny_config, tiny_model, wide_bundle
@@ -41,48 +32,6 @@ from tests.tiny import tiny_bundle, tiny_config, tiny_model, wide_bundle
 DOCUMENTS = [Document(id=name, text=f"the cat {name}. né sat") for name in "abc"]
 CHANGED = [Document(id="b", text="another cat"), Document(id="d", text="a new one")]
 FORMATS = [ending for ending in ENDINGS if ending != ".hdf5"]  # which is .h5
-
-
-@dataclass(frozen=True)
-class Operation:
-    """Something that writes into a folder."""
-
-    name: str
-    run: Callable[[Path], Any]
-    again: Callable[[Path], Any]
-    content: Callable[[Path], Any]
-    old: Callable[[Path], Any] | None = None  # writes an old result, which is to be replaced
-    may_vanish: bool = False  # while it is replaced; a checkpoint holds all of it
-    waits: bool = False  # for another process that does the same
-
-
-_hidden: dict[str, Any] = {}
-
-
-def hide_matplotlib() -> None:
-    """Let training draw nothing: pictures would take most of the time."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("matplotlib.backends.backend_agg")
-        fonts()
-        _hidden["matplotlib"] = sys.modules["matplotlib"]
-    sys.modules["matplotlib"] = None  # type: ignore[assignment]
-
-
-def show_matplotlib() -> None:
-    """Undo `hide_matplotlib`."""
-    sys.modules |= _hidden
-
-
-def digest(content: Any) -> str | None:
-    return None if content is None else hashlib.sha256(repr(content).encode()).hexdigest()
-
-
-def files(folder: Path, *names: str) -> list[Any] | None:
-    """The bytes of files of a folder, or of all; None if the first does not exist."""
-    if not (folder / names[0] if names else folder).exists():
-        return None
-    found = [folder / name for name in names] or [path for path in folder.rglob("[!.]*") if path.is_file()]
-    return [(str(path.relative_to(folder)), path.read_bytes()) for path in sorted(found)]
 
 
 class Inputs:
@@ -407,10 +356,4 @@ class Inputs:
             show_matplotlib()
             uses.draw(path)
 
-        return [self._file("uses.png", draw)] if _hidden else []
-
-
-def copy_start(operation: Operation, starts: Path, folder: Path) -> None:
-    """Make the folder of a case."""
-    start = starts / operation.name
-    shutil.copytree(start, folder) if start.exists() else folder.mkdir()
+        return [self._file("uses.png", draw)] if hidden else []
