@@ -26,11 +26,12 @@ class Plan:
     files: dict[str, int]
     smoothing: float
     layer_weights: tuple[float, ...] | None = None
+    whitening: float = 1.0
 
 
 PLANS = {
     "en": Plan({"en-wikipedia": 9000, "en-news": 9000, "en-talk": 6000}, 3e-4),
-    "zh": Plan({"zh-wikipedia": 9000, "zh-more": 9000}, 1e-3),
+    "zh": Plan({"zh-wikipedia": 9000, "zh-more": 9000}, 10, (1, 1, 1), 0),
 }
 
 
@@ -59,7 +60,12 @@ def main() -> None:
         text = [one for file, number in plan.files.items() for one in sentences(file, number, name)]
         elmo = elmokit.load(name)
         fitted = elmokit.fit_pooling(
-            elmo, text, smoothing=plan.smoothing, layer_weights=plan.layer_weights, progress=True
+            elmo,
+            text,
+            smoothing=plan.smoothing,
+            layer_weights=plan.layer_weights,
+            whitening=plan.whitening,
+            progress=True,
         )
         elmokit.store_pooling(elmo, fitted, name)
         print(f"{name}: fitted on {len(text):,} sentences, vectors of {fitted.dim} numbers")

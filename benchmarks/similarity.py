@@ -136,20 +136,27 @@ def _uses(elmo: elmokit.Embedder, places: list[tuple[str, int, int]]) -> Floats:
     return np.stack(vectors)
 
 
-def choose(elmo: elmokit.Embedder, language: str, train: Pairs) -> list[tuple[float, float, str, int]]:
+def choose(elmo: elmokit.Embedder, language: str, train: Pairs) -> list[tuple[float, float, str, int, float]]:
     """Score every setting of the grid on train, best first."""
     plan = PLANS[language]
     text = [one for file, number in plan.files.items() for one in sentences(file, number, language)]
     found = []
     grid = [(1, 0, 0), (1, 0.3, 0.3), (1, 0.5, 0.5), (1, 0.3, 0), (1, 0, 0.5), (1, 1, 1), (0, 1, 1)]
-    for smoothing in (1e-3, 3e-4, 1e-4):
+    for smoothing in (10, 1e-3, 3e-4, 1e-4):
         fitted = elmokit.fit_pooling(elmo, text, smoothing=smoothing, progress=True)
         of_text = [fitted.means_of(one.tokens, one.layers) for one in elmo.stream(text, copy=False)]
         of_train = [fitted.means_of(one.tokens, one.layers) for one in elmo.stream(train.texts, copy=False)]
         means, asked = np.stack(of_text), np.stack(of_train)
-        for weights, axes in itertools.product(grid, (96, 192)):
-            one = fit_statistics(fitted.words, fitted.weights, means, layer_weights=weights, num_axes=axes)
-            found.append((train.spearman(one.whitened(asked)), smoothing, str(weights), axes))
+        for weights, axes, whitening in itertools.product(grid, (96, 192), (0, 0.5, 1)):
+            one = fit_statistics(
+                fitted.words,
+                fitted.weights,
+                means,
+                layer_weights=weights,
+                num_axes=axes,
+                whitening=whitening,
+            )
+            found.append((train.spearman(one.whitened(asked)), smoothing, str(weights), axes, whitening))
     return sorted(found, reverse=True)
 
 
@@ -165,7 +172,11 @@ def main() -> None:
     pairs = read_pairs(language)
     if arguments.choose:
         rows = choose(elmo, language, pairs["train"])
-        print(markdown_table(["Spearman on train", "smoothing", "layer weights", "axes"], rows[:20]))
+        print(
+            markdown_table(
+                ["Spearman on train", "smoothing", "layer weights", "axes", "whitening"], rows[:20]
+            )
+        )
         return
     scores: dict[str, dict[str, float]] = {}
     for part, one in pairs.items():

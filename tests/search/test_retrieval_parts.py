@@ -104,6 +104,12 @@ def test_passages_cover_everything():
     assert all(one[1] - 2 <= two[0] <= one[1] for one, two in pairwise(passages))
 
 
+def test_a_short_rest_has_no_passage_of_its_own():
+    sentences = [(0, 60), (61, 120), (121, 160)]
+    assert group_passages(sentences, PassageSettings(characters=100)) == [(0, 3)]
+    assert group_passages([*sentences, (161, 200)], PassageSettings(characters=100)) == [(0, 2), (1, 4)]
+
+
 def test_scores_are_those_of_ir_measures():
     measures = pytest.importorskip("ir_measures")
     draw = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from elmokit.cli.printing import print_json
 @options.text_input
 @options.model_options
 @click.option("--smoothing", type=float, default=3e-4, help="A word of this share has weight one half.")
+@click.option("--whitening", type=float, default=1.0, help="1 whitens wholly, 0 only centres.")
 @options.count_option("--most", default=30_000, description="Sentences to fit on.")
 @options.json_option
 @options.quiet_option

@@ -106,6 +106,7 @@ def fit_pooling(
     smoothing: float = 3e-4,
     layer_weights: Sequence[float] | None = None,
     num_axes: int = 192,
+    whitening: float = 1.0,
     most: int = 30_000,
     progress: bool = False,
 ) -> FittedPooling:
@@ -121,6 +122,7 @@ def fit_pooling(
         layer_weights: The weight of each layer in a whitened vector, token layer first; by default 1 for the
             token layer and 0.3 for the others.
         num_axes: The numbers of a whitened vector for each layer.
+        whitening: How far the numbers are brought to the same variance: 1 wholly, 0 not at all.
         most: How many sentences to fit on; of more, a random sample is taken.
         progress: Show progress on standard error, if that is a terminal.
 
@@ -132,6 +134,7 @@ def fit_pooling(
         >>> elmo.pooling = elmokit.fit_pooling(elmo, "text.txt")  # doctest: +SKIP
     """
     check_number("smoothing", smoothing, above=0)
+    check_number("whitening", whitening, least=0, most=1)
     check_whole_number("num_axes", num_axes, least=1)
     check_whole_number("most", most, least=_FEWEST)
     if layer_weights is None:
@@ -167,7 +170,12 @@ def fit_pooling(
             if len(sentence):
                 means.append(start.means_of(sentence.tokens, sentence.layers))
     return fit_statistics(
-        words, weights, np.stack(means), layer_weights=layer_weights, num_axes=min(num_axes, dim)
+        words,
+        weights,
+        np.stack(means),
+        layer_weights=layer_weights,
+        num_axes=min(num_axes, dim),
+        whitening=whitening,
     )
 
 

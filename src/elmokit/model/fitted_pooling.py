@@ -5,7 +5,8 @@ et al. 2017), and W, μ fitted on the weighted means of many sentences:
 
     mₗ = Σₜ weight(t) hₗ(t) / Σₜ weight(t)
     sif       = m̄ − c (c·m̄), m̄ the average of the mₗ, c its common direction
-    whitened  = [γₗ unit((mₗ − μₗ) Wₗ)] for each layer l, Wₗ its principal axes scaled to variance 1
+    whitened  = [γₗ unit((mₗ − μₗ) Wₗ)] for each layer l, Wₗ its principal axes, each divided by its standard
+                deviation to the power of w: 1 whitens, 0 only centres
                 (Mu & Viswanath 2018, "all but the top"; Su et al. 2021, "whitening")
 """
 
@@ -99,7 +100,13 @@ class FittedPooling:
 
 
 def fit_statistics(
-    words: Sequence[str], weights: Floats, means: Floats, *, layer_weights: Sequence[float], num_axes: int
+    words: Sequence[str],
+    weights: Floats,
+    means: Floats,
+    *,
+    layer_weights: Sequence[float],
+    num_axes: int,
+    whitening: float = 1.0,
 ) -> FittedPooling:
     """Fit the common direction and the whitening.
 
@@ -109,11 +116,12 @@ def fit_statistics(
         means: (n, L+1, D) the weighted means of many sentences.
         layer_weights: γ.
         num_axes: K, the principal axes to keep; a layer of lower rank has zeros instead of the others.
+        whitening: w, from 0 to 1.
     """
     average = means.mean(axis=1, dtype=np.float64)  # (n, D)
     common = np.linalg.eigh(average.T @ average)[1][:, -1]
     centres = means.mean(axis=0, dtype=np.float64)  # (L+1, D)
-    axes = [_axes(means[:, layer] - centres[layer], num_axes) for layer in range(means.shape[1])]
+    axes = [_axes(means[:, layer] - centres[layer], num_axes, whitening) for layer in range(means.shape[1])]
     return FittedPooling(
         tuple(words),
         weights,
@@ -124,14 +132,14 @@ def fit_statistics(
     )
 
 
-def _axes(centred: npt.NDArray[np.float64], num_axes: int) -> npt.NDArray[np.float64]:
-    """Return the first principal axes (D, K), each scaled so that the data have variance 1 along it."""
+def _axes(centred: npt.NDArray[np.float64], num_axes: int, whitening: float) -> npt.NDArray[np.float64]:
+    """Return the first principal axes (D, K), scaled; whitened, the data have variance 1 along each."""
     variances, directions = np.linalg.eigh(centred.T @ centred / max(1, len(centred) - 1))
     variances, directions = variances[::-1][:num_axes], directions[:, ::-1][:, :num_axes]
     # Signs are a matter of chance: let the largest number be positive.
     directions = directions * np.sign(np.take_along_axis(directions, abs(directions).argmax(0)[None], 0))
     there = variances > 1e-6 * variances[0]
-    scales = np.where(there, 1 / np.sqrt(np.where(there, variances, 1)), 0)
+    scales = np.where(there, np.where(there, variances, 1) ** (-whitening / 2), 0)
     scaled = directions * scales
     return np.pad(scaled, ((0, 0), (0, num_axes - scaled.shape[1])))
 

@@ -13,7 +13,8 @@ class PassageSettings:
     """How documents are cut.
 
     Attributes:
-        characters: A passage ends with the sentence that reaches so many characters.
+        characters: A passage ends with the sentence that reaches so many characters, unless less than half as
+            many are left.
         overlap: How many sentences at the end of a passage begin the next one, too.
     """
 
@@ -49,7 +50,8 @@ def group_passages(sentences: list[tuple[int, int]], settings: PassageSettings) 
     first = 0
     for number, (_, end) in enumerate(sentences):
         last = number + 1 == len(sentences)
-        if last or end - sentences[first][0] >= settings.characters:
+        full = end - sentences[first][0] >= settings.characters
+        if last or (full and sentences[-1][1] - end >= settings.characters / 2):
             passages.append((first, number + 1))
             if not last:
                 first = max(first + 1, number + 1 - settings.overlap)

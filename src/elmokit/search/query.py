@@ -30,7 +30,7 @@ RETRIEVERS = ("bm25", "dense", "late")
 # Chosen on the train queries of SciFact by benchmarks/search.py.
 WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "late": 0.75}
 _DEPTH = 100  # passages of each list that are fused or compared word by word
-_LEAST_WEIGHT = 0.3  # words of a query that count less are not explained
+_LEAST_WEIGHT = 0.25  # of the highest; words of a query that count less are not explained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,10 +191,13 @@ class Searcher:
         return np.asarray(np.concatenate(rows) @ vector, np.float32)
 
     def _late(self, sentence: "Sentence", places: list[Place]) -> Floats:
+        passages = [self._word_vectors(place) for place in places]
+        return late_interaction(self._vectors.words([sentence]), self._weights(sentence), passages)
+
+    def _weights(self, sentence: "Sentence") -> Floats:
+        """Return how much each word of a query counts."""
         rarity = [self._bm25.rarity(self._find_terms(token)) for token in sentence.tokens]
-        weights = self._vectors.word_weights(sentence) * np.array(rarity, np.float32)
-        words = self._vectors.words([sentence])
-        return late_interaction(words, weights, [self._word_vectors(place) for place in places])
+        return self._vectors.word_weights(sentence) * np.array(rarity, np.float32)
 
     def _word_vectors(self, place: Place) -> Quantised:
         segment = self._segments[place[0]]
@@ -229,7 +232,8 @@ class Searcher:
         found = self._vectors.words(sentences)  # (T, D)
         cosines = np.round(self._vectors.words([query]) @ found.T, 4)  # (Q, T)
         nearest: npt.NDArray[np.intp] = cosines.argmax(axis=1)
-        weights = self._vectors.word_weights(query)
+        weights = self._weights(query)
+        least = _LEAST_WEIGHT * weights.max(initial=0)
         return [
             Match(
                 word=word,
@@ -239,5 +243,5 @@ class Searcher:
                 end=places[at][1],
             )
             for row, (word, at) in enumerate(zip(query.tokens, nearest.tolist(), strict=True))
-            if weights[row] >= _LEAST_WEIGHT and any(map(str.isalnum, word))
+            if weights[row] >= least and any(map(str.isalnum, word))
         ]
