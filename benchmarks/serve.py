@@ -89,7 +89,8 @@ def load(url: str, process: psutil.Process, script: Path, clients: int, seconds:
         raise SystemExit(f"requests failed:\n{text}")
     percentiles = {name: float(value) for name, value in re.findall(r"(p\d+)=([\d.]+)", text)}
     found = re.search(r"(\d+) requests in", text)
-    assert found is not None, text
+    if found is None or found[1] == "0":
+        raise SystemExit(f"no request was answered in {seconds} seconds; give it more by --seconds")
     cpu = after.user + after.system - before.user - before.system
     return {"requests": int(found[1]), "seconds": passed, "cpu": cpu, **percentiles}
 

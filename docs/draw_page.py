@@ -33,8 +33,12 @@ def save(page: Page, name: str) -> None:
     page.wait_for_load_state("networkidle")
     page.wait_for_function("!document.querySelector('.busy')")
     page.evaluate("document.activeElement.blur()")
+    if name == "phone":
+        page.evaluate("scrollTo(0, 660)")
     page.screenshot(path=PICTURES / f"serve-{name}.png", full_page=name != "phone")
     page.close()
+        path, optimize=True
+    )
 
 
 def main() -> None:

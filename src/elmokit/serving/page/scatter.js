@@ -132,7 +132,7 @@ export function scatter({ uses, places, senses, label, choose }) {
     const isFree = ([left, right, y]) =>
       left > 4 &&
       right < width - 4 &&
-      taken.every(([l, r, at]) => right < l || left > r || Math.abs(at - y) > 14);
+      taken.every(([l, r, at]) => right < l || left > r || Math.abs(at - y) > 17);
     spots.forEach(([x, y], n) => {
       const caption = marks[n].querySelector(".caption"),
         wide = textWidth(caption.textContent);
