@@ -8,6 +8,7 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -15,8 +16,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from elmokit import read_vectors
+from elmokit import ModelFileError, read_vectors
 from elmokit.formats import load_model, save_model
+from elmokit.model import fit_statistics
 from elmokit.training import Checkpoints
 from tests.faults.limited import run_limited
 from tests.many_langs import write_folder as write_many_langs
@@ -440,3 +442,29 @@ def test_a_lexicon_that_does_not_end(tmp_path):
     content = b"".join(b"%x\t1\n" % number for number in range(500_000))
     (folder / "word.dic").write_bytes(gzip.compress(content))
     refused("word.dic: has more symbols than the weights have rows", folder)
+
+
+# Statistics of sentence vectors
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("axes", lambda array: array.to(torch.int64), "numbers are of another type"),
+        ("weights", lambda array: array > 0, "numbers are of another type"),
+        ("words", lambda array: array.float(), "numbers are of another type"),
+        ("words", lambda array: torch.full((3_000_000,), 10, dtype=torch.uint8), "more than 100,000 words"),
+    ],
+)
+def test_statistics_that_are_none(tmp_path, name, change, message):
+    bundle = tiny_bundle()
+    layers, dim = bundle.model.config.num_layers + 1, bundle.model.config.output_dim
+    means = np.random.default_rng(1).normal(size=(5, layers, dim)).astype(np.float32)
+    ones = [1.0] * layers
+    fitted = fit_statistics(["the"], np.ones(1, np.float32), means, layer_weights=ones, num_axes=2)
+    save_model(replace(bundle, pooling=fitted), tmp_path / "model")
+    path = tmp_path / "model" / "pooling.safetensors"
+    tensors = load_file(path)
+    save_file(tensors | {name: change(tensors[name])}, path)
+    with pytest.raises(ModelFileError, match=message):
+        load_model(tmp_path / "model")

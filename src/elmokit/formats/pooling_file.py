@@ -17,6 +17,7 @@ from elmokit.model import BiLMConfig, FittedPooling
 POOLING_FILE = "pooling.safetensors"
 _WORDS = "words"
 _MOST_BYTES = 1 << 28
+_MOST_WORDS = 100_000  # each takes some ten times its letters
 _ADVICE = "fit it again, or remove it"
 
 
@@ -33,9 +34,13 @@ def read_pooling(folder: Path, config: BiLMConfig) -> FittedPooling | None:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
         stored = load(path.read_bytes())
-        words = tuple(stored.pop(_WORDS).astype(np.uint8).tobytes().decode().split("\n"))
+        letters = stored.pop(_WORDS)
+        if letters.dtype != np.uint8 or any(array.dtype.kind != "f" for array in stored.values()):
+            raise ValueError("its numbers are of another type")
+        if (letters == ord("\n")).sum() >= _MOST_WORDS:
+            raise ValueError(f"it has more than {_MOST_WORDS:,} words")
         arrays = {name: array.astype(np.float32) for name, array in stored.items()}
-        pooling = FittedPooling(words, **arrays)
+        pooling = FittedPooling(tuple(letters.tobytes().decode().split("\n")), **arrays)
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:
         found = f"{path}: cannot be read as statistics of sentence vectors: it is {describe_file(path)}"
         raise ModelFileError(f"{found} ({error}); {_ADVICE}") from error
