@@ -37,8 +37,6 @@ def save(page: Page, name: str) -> None:
         page.evaluate("scrollTo(0, 660)")
     page.screenshot(path=PICTURES / f"serve-{name}.png", full_page=name != "phone")
     page.close()
-        path, optimize=True
-    )
 
 
 def main() -> None:
