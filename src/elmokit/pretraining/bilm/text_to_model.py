@@ -103,6 +103,7 @@ def pretrain_bilm(
                 f'the recipe has layers = "{record.recipe.model.layers}", the architecture is '
                 f"{record.architecture}; choose the same in both"
             )
+        imitated = None if record.teacher is None else load_model(record.teacher)  # before the long work
         vocabulary = None if bundle is None or record.grow else bound_vocabulary(bundle)
         corpus = open_corpus(
             *(record, session.folder, session.processes),
@@ -113,7 +114,7 @@ def pretrain_bilm(
         _check_start(bundle, vocabulary, corpus)
         if session.processes.leads:
             record.save(session.folder)
-        return _Run.start(record, corpus, bundle, session).complete(bundle)
+        return _Run.start(record, corpus, bundle, session, imitated).complete(bundle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +130,12 @@ class _Run:
 
     @classmethod
     def start(
-        cls, record: RunRecord, corpus: PreparedCorpus, bundle: ModelBundle | None, session: Session
+        cls,
+        record: RunRecord,
+        corpus: PreparedCorpus,
+        bundle: ModelBundle | None,
+        session: Session,
+        teacher: ModelBundle | None,
     ) -> "_Run":
         """Make the model, or take that of the bundle."""
         model, table, recipe = start_training(record.recipe, corpus, bundle, grow=record.grow)
@@ -138,7 +144,7 @@ class _Run:
             table=table.to(session.device),
             corpus=corpus,
             record=replace(record, recipe=recipe),
-            teacher=None if record.teacher is None else load_model(record.teacher),
+            teacher=teacher,
             session=session,
         )
 
