@@ -15,6 +15,8 @@ from elmokit.cli.printing import print_json
 @click.option("--delete", multiple=True, metavar="ID", help="Delete this document; may be repeated.")
 @click.option("--merge", is_flag=True, help="Merge all segments into one at the end.")
 @click.option("--no-words", is_flag=True, help="Do not store vectors of words: smaller, no late interaction.")
+@options.count_option("--passage", default=1500, description="Characters of a passage, cut at sentences.")
+@click.option("--overlap", type=click.IntRange(0), default=1, help="Sentences that two passages share.")
 @options.language_option
 @options.model_options
 @options.overwrite_option
@@ -27,6 +29,8 @@ def index(
     delete: tuple[str, ...],
     merge: bool,
     no_words: bool,
+    passage: int,
+    overlap: int,
     language: str | None,
     model: dict[str, Any],
     overwrite: bool,
@@ -45,6 +49,7 @@ def index(
     if documents:
         read = elmokit.read_documents(documents, text_column=text_column)
         made: dict[str, Any] = {"words": not no_words, "language": language, "overwrite": overwrite}
+        made["passages"] = elmokit.PassageSettings(characters=passage, overlap=overlap)
         with elmokit.Index.build(
             read, out, model=elmokit.load(**model), progress=not quiet, **made
         ) as opened:
