@@ -36,10 +36,8 @@ async def one(port, choose, embedder, counts):
     if manner == "large":
         body = b"x" * (3 << 20)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = (
-        "POST /v1/embeddings HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n"
-    )
-    writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode())
+    head = "POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+    writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode())
     counts[manner] = counts.get(manner, 0) + 1
     try:
         if manner == "half":
