@@ -1,6 +1,5 @@
 """Models in folders as transformers saves them, and how elmokit tells which tokenizer gave their words."""
 
-import logging
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -39,10 +38,10 @@ def open_transformers(
         raise MissingExtra("transformers", "transformers", use) from error
     if not Path(folder).is_dir():
         raise ModelFileError(f"{folder} is not a folder; expected one as transformers saves it")
-    transformers.utils.logging.disable_progress_bar()
-    heads = logging.getLogger("transformers.modeling_utils")  # tells which weights of heads are left out
-    level = heads.level
-    heads.setLevel(logging.ERROR)
+    say = transformers.utils.logging
+    say.disable_progress_bar()
+    before = say.get_verbosity()
+    say.set_verbosity_error()  # it would tell which weights of heads are left out
     try:
         pieces = transformers.AutoTokenizer.from_pretrained(
             folder, local_files_only=True, add_prefix_space=True
@@ -52,7 +51,7 @@ def open_transformers(
         reason = str(error).splitlines()[0]
         raise ModelFileError(f"{folder}: transformers cannot open it: {reason}") from error
     finally:
-        heads.setLevel(level)
+        say.set_verbosity(before)
     if not pieces.is_fast:
         raise ModelFileError(
             f"{folder}: its tokenizer is one of transformers' slow ones, which do not say which word a "
