@@ -124,6 +124,12 @@ def test_a_wrong_kind_is_refused_by_its_name(run, name):
         assert not Path("new", "config.json").exists()
 
 
+def test_a_task_model_tells_its_scores(run):
+    facts = json.loads(run("info", "tagger", "--json").stdout)
+    assert facts["dev scores"]["main"] in facts["dev scores"]["values"]
+    assert "confusion" not in run("info", "tagger").stdout
+
+
 def test_other_files_are_named_too(run, place, tmp_path, monkeypatch):
     assert "v.h5 is an HDF5 file, not text; pass a text file" in run("score", "v.h5", "-m", "old").stderr
     assert "text.txt: is a text file; expected a model folder" in run("info", "text.txt").stderr

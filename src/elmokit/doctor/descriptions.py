@@ -87,16 +87,21 @@ def _pretraining(folder: Path) -> dict[str, Any]:
 
 def _task(folder: Path) -> dict[str, Any]:
     config = read_config(folder)
-    scores = folder / "scores.json"
     return {
         "task": config["task"],
         **_task_run(folder),
         "labels": config.get("labels"),
         "encoders": [encoder["spec"] for encoder in config["encoders"]],
         "tokenizer": config["tokenizer"],
+        "dev scores": _scores(folder / "scores.json"),
         "settings": config["settings"],
-        "dev scores": parse_json(scores.read_bytes()) if scores.is_file() else None,
     }
+
+
+def _scores(path: Path) -> dict[str, Any] | None:
+    """Return the scores alone; the file also has those of each label, and what was taken for what."""
+    scores = parse_json(path.read_bytes()) if path.is_file() else None
+    return None if scores is None else {name: scores.get(name) for name in ("main", "values", "interval")}
 
 
 def _task_run(folder: Path) -> dict[str, Any]:
