@@ -50,9 +50,8 @@ def index(
         read = elmokit.read_documents(documents, text_column=text_column)
         made: dict[str, Any] = {"words": not no_words, "language": language, "overwrite": overwrite}
         made["passages"] = elmokit.PassageSettings(characters=passage, overlap=overlap)
-        with elmokit.Index.build(
-            read, out, model=elmokit.load(**model), progress=not quiet, **made
-        ) as opened:
+        made |= {"model": elmokit.load(**model), "progress": not quiet}
+        with elmokit.Index.build(read, out, **made) as opened:
             if as_json:
                 print_json(opened.report)
             elif not quiet:
