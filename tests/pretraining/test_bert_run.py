@@ -143,6 +143,16 @@ def test_the_command_line_trains_without_next_sentences(text):
     assert "another architecture: it is lstm, was bert" in " ".join(refused.output.split())
 
 
+def test_the_paper_recipe_is_chosen_by_its_name(text):
+    given = ["pretrain", str(text / "text.txt"), "--language", "en", "--lines", "--architecture", "bert"]
+    given += ["--recipe", "paper", "--size", "tiny", "--batch", "4", "--length", "32"]
+    done = CliRunner().invoke(
+        main, [*given, "--train-tokens", "200", "-o", str(text / "model"), "--workers", "1"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "| dropout | 0.1 |" in (text / "model" / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -79,6 +79,7 @@ def pretrain(
     from elmokit.pretraining import pretrain as run_pretraining
 
     changed = {name: settings.pop(name) for name in _RECIPE}
+    published = recipe == "paper" and settings["architecture"] in (None, "lstm")
     quiet = quiet or os.environ.get("RANK", "0") != "0"  # one of several processes speaks
     changes = run_pretraining(
         sources,
@@ -87,7 +88,7 @@ def pretrain(
         preparation=corpus,
         recipe=recipe,
         changes={name: value for name, value in changed.items() if value is not None},
-        hdf5=hdf5 or recipe == "paper",
+        hdf5=hdf5 or published,
         command=shlex.join(["elmokit", *sys.argv[1:]]),
         progress=not quiet,
         **settings,

@@ -15,7 +15,7 @@ from elmokit.base import move_files, remove_folder, write_text
 from elmokit.corpus import PreparedCorpus, PrepareSettings
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import WORDS_SETTING
-from elmokit.kernels import training_precision
+from elmokit.kernels import training_engine_name, training_precision
 from elmokit.pretraining.bert.bert_card import bert_card, draw_losses
 from elmokit.pretraining.bert.bert_job import BertJob
 from elmokit.pretraining.bert.bert_recipe import BertRecipe
@@ -118,6 +118,7 @@ class _BertRun:
             *(job, session.folder, Plan(budget=record.budget, schedule=schedule, exploded=_EXPLODED)),
             settings=recipe.to_dict() | {"corpus": corpus.fingerprint},
             processes=session.processes,
+            engine=training_engine_name(precision, model.bert.embeddings.word_embeddings.weight),
             say=session.display.say,
         )
         return cls(
