@@ -101,6 +101,8 @@ def test_the_commands(folder):
     assert "from the left" not in shown.output
     scored = CliRunner().invoke(main, ["score", *model, "-t", "the riverbank sleeps"])
     assert "pseudo-log-likelihood" in scored.output
+    refused = CliRunner().invoke(main, ["perplexity", *model, "-t", "the cat"])
+    assert "is a BERT, and this needs an ELMo" in refused.output
     many = CliRunner().invoke(main, ["score", *model, "--json", "-t", "the cat", "-t", "cat the"])
     assert [json.loads(line)["tokens"] for line in many.output.splitlines()] == [
         ["the", "cat"],

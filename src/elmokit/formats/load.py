@@ -94,6 +94,11 @@ def find_model(path: str | Path) -> Path:
     names = bundled_names()
     if str(path) in names:
         return BUNDLED / str(path)
+    if str(path).startswith(("bert:", "bert-mean:")):
+        raise ModelFileError(
+            f"{path}: is a BERT, and this needs an ELMo; a BERT embeds, fills gaps, scores sentences and is an "
+            "encoder of tasks"
+        )
     if "://" in str(path):
         raise ModelFileError(
             f"{path}: elmokit never downloads; fetch the files yourself and pass their folder"
