@@ -96,8 +96,8 @@ def find_model(path: str | Path) -> Path:
         return BUNDLED / str(path)
     if str(path).startswith(("bert:", "bert-mean:")):
         raise ModelFileError(
-            f"{path}: is a BERT, and this needs an ELMo; a BERT embeds, fills gaps, scores sentences and is an "
-            "encoder of tasks"
+            f"{path}: is a BERT, and this needs an ELMo; a BERT embeds, fills gaps, scores sentences and is "
+            "an encoder of tasks"
         )
     if "://" in str(path):
         raise ModelFileError(
