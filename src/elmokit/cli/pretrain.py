@@ -96,9 +96,7 @@ def pretrain(
     if as_json:
         print_json(*changes)
     elif not quiet:
-        _print_scores(changes)
-        model = shlex.quote(f"bert:{out}" if (Path(out) / "tokenizer.json").exists() else out)
-        click.echo(f"{out}: try elmokit fill -m {model} -t 'The [MASK] …'", err=True)
+        _print_scores(changes, out)
 
 
 def _refuse_without_start(settings: dict[str, Any]) -> None:
@@ -116,8 +114,8 @@ def _places(sources: tuple[str, ...], out: str | None, *, resume: bool) -> tuple
     return sources, out
 
 
-def _print_scores(found: "list[PerplexityChange] | list[MaskedScores]") -> None:
-    """Print what was measured at the end of a run."""
+def _print_scores(found: "list[PerplexityChange] | list[MaskedScores]", out: str) -> None:
+    """Print what was measured at the end of a run, and how the model is used."""
     from elmokit.pretraining import MaskedScores, PerplexityChange
 
     _print_changes([one for one in found if isinstance(one, PerplexityChange)])
@@ -131,6 +129,8 @@ def _print_scores(found: "list[PerplexityChange] | list[MaskedScores]") -> None:
             for one in masked
         ]
         print_table(("text", "masked loss", "found", "pieces", "next sentence"), rows, numbers=4)
+    model = shlex.quote(f"bert:{out}" if (Path(out) / "tokenizer.json").exists() else out)
+    click.echo(f"{out}: try elmokit fill -m {model} -t 'The [MASK] …'", err=True)
 
 
 def _print_changes(changes: "list[PerplexityChange]") -> None:
