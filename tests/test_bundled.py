@@ -138,14 +138,14 @@ def test_a_bundled_task_model_refuses_another_encoder(tmp_path, monkeypatch):
 # For each task model a text, and some of what is to be found in it: labels of spans.
 FOUND = {
     "ner-en": ("Angela Merkel met Emmanuel Macron in Paris.", {("PER", "Emmanuel Macron"), ("LOC", "Paris")}),
-    "ner-zh": ("他出生于中国北京。", {("LOC", "北京")}),
+    "ner-zh": ("鲁迅曾在北京大学任教。", {("PER", "鲁迅"), ("ORG", "北京大学")}),
     "pos-en": ("The children ate the cake.", {"NOUN", "VERB", "DET", "PUNCT"}),
     "roles-en": ("The children ate the cake.", {("ARG0", "The children"), ("ARG1", "the cake")}),
 }
 
 
 def test_every_bundled_task_model_is_tried():
-    assert {"ner-en"} <= set(bundled_task_names()) <= FOUND.keys()
+    assert {"ner-en", "ner-zh"} <= set(bundled_task_names()) <= FOUND.keys()
 
 
 @pytest.mark.parametrize("name", bundled_task_names())
