@@ -245,7 +245,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     for name in arguments.only:
-        models[name]["settings"] += arguments.set
+        changed = {one.partition("=")[0]: one for one in (*models[name]["settings"], *arguments.set)}
+        models[name]["settings"] = list(changed.values())
         make(name, models[name], arguments.open, arguments.work)
 
 
