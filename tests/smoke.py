@@ -21,7 +21,7 @@ assert elmokit.__version__ == importlib.metadata.version("elmokit")
 assert elmokit.bundled_names() == ["en", "zh"], elmokit.bundled_names()
 for name, text in (("en", "The bank raised its rates."), ("zh", "银行提高了利率。")):
     assert elmokit.load(name).embed(text).layers.shape[::2] == (3, 384)
-assert {"ner-en", "ner-zh"} <= set(elmokit.bundled_task_names()), elmokit.bundled_task_names()
+assert {"ner-en", "ner-zh", "roles-en"} <= set(elmokit.bundled_task_names()), elmokit.bundled_task_names()
 for name in elmokit.bundled_task_names():
     assert str(elmokit.load_task(name).predict("The bank raised its rates.")), name
 assert (pathlib.Path(elmokit.__file__).parent / "py.typed").exists()

@@ -145,7 +145,7 @@ FOUND = {
 
 
 def test_every_bundled_task_model_is_tried():
-    assert {"ner-en", "ner-zh"} <= set(bundled_task_names()) <= FOUND.keys()
+    assert {"ner-en", "ner-zh", "roles-en"} <= set(bundled_task_names()) <= FOUND.keys()
 
 
 @pytest.mark.parametrize("name", bundled_task_names())
