@@ -65,7 +65,7 @@ def test_written_and_read(tmp_path):
     [
         ("v.txt", b"a 1 2\nb 1\n", "v.txt, line 2: expected a word and 2 numbers, found 'b 1'"),
         ("v.txt", b"1 2\na 1 x\n", "v.txt, line 2: expected a word and 2 numbers, found 'a 1 x'"),
-        ("v.txt", b"", "v.txt, line 1: expected a word and its numbers, found ''"),
+        ("v.txt", b"", "v.txt, line 1: expected a word and its numbers, or how many words and dimensions"),
         ("v.bin", b"a b\n", "two numbers, found b'a b"),
         ("v.bin", b"2 2\na \0\0", "v.bin is truncated at b'a'"),
         (

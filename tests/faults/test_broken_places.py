@@ -273,12 +273,14 @@ def test_impossible_places(tmp_path, model, data, train):
         ["prepare", data / "dev.tsv", "--language", "en", "-o", nowhere],
         ["pretrain", data / "dev.tsv", "--language", "en", "-o", nowhere],
         ["perplexity", data / "dev.tsv", "-m", model, "--tokens", "--sentences", nowhere],
-        ["uses", "saw", data / "dev.tsv", "-m", model, "--picture", nowhere],
     ]
     for command in commands:
         result = invoke(*command)
         assert result.exit_code == 1, (command, result.exception)
         assert f"cannot write {nowhere}: " in result.stderr, command
+    picture = nowhere.with_suffix(".png")
+    result = invoke("uses", "saw", data / "dev.tsv", "-m", model, "--picture", picture)
+    assert f"the folder {picture.parent} does not exist" in result.stderr
     assert json.loads((tmp_path / "out" / "scores.json").read_text())  # what was there is untouched
 
 

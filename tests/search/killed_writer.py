@@ -23,8 +23,6 @@ from tests.tiny import tiny_bundle
 OLD = [Document(id=str(number), text=f"The cat has the number {number}.") for number in range(8)]
 NEW = [Document(id=str(number), text=f"The dog has the number {number}.") for number in range(5, 12)]
 _CHANGES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
-index_module._SEGMENT_CHARACTERS = 700  # three documents
-segment_writer._MOST_SEGMENTS = 3
 
 
 def work(folder: Path, embedder: Embedder) -> None:
@@ -85,6 +83,8 @@ def states_of(root: Path, embedder: Embedder) -> tuple[int, set[Any]]:
 
 
 def main(root: Path, kills: int) -> None:
+    index_module._SEGMENT_CHARACTERS = 700  # three documents
+    segment_writer._MOST_SEGMENTS = 3
     embedder = Embedder(tiny_bundle(), tokenizer=TokenizerSpec(name="rules", language="en"))
     operations, states = states_of(root, embedder)
     expected = content(root / "recorded", embedder)

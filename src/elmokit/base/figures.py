@@ -82,7 +82,7 @@ def check_picture(path: Path) -> None:
         found = f"{path} is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
         raise ConfigError(f"{found}; choose another name for the picture")
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise MissingExtra("matplotlib", "plot", "a picture") from error
 
