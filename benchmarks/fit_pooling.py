@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import elmokit
 from common import data_file
+from elmokit.formats import find_model
 from elmokit.text import split_sentences
 
 SEED = 0
@@ -67,7 +68,7 @@ def main() -> None:
             whitening=plan.whitening,
             progress=True,
         )
-        elmokit.store_pooling(elmo, fitted, name)
+        elmokit.store_pooling(elmo, fitted, find_model(name))
         print(f"{name}: fitted on {len(text):,} sentences, vectors of {fitted.dim} numbers")
 
 

@@ -118,3 +118,5 @@ def test_messages(elmo, tmp_path):
     save_model(tiny_bundle(), tmp_path / "old", format="hdf5")
     with pytest.raises(ConfigError, match="is not in elmokit's own format"):
         elmokit.store_pooling(plain, elmo.bundle.pooling, tmp_path / "old")
+    with pytest.raises(ConfigError, match="en comes with elmokit and stays as it is"):
+        elmokit.fit_pooling(plain, ["a"] * 2000, folder="en")

@@ -20,13 +20,13 @@ def fit_pooling(source: Any, model: dict[str, Any], as_json: bool, quiet: bool, 
     """Fit the sentence vectors of a model on text without labels.
 
     The statistics are written into the folder of --model, where encode, embed --pooling whitened and indexes
-    find them. INPUT has a sentence a line, or running text with --split.
+    find them; to change a bundled model, make a copy of it with convert. INPUT has a sentence a line, or running
+    text with --split.
     """
     import elmokit
 
     embedder = elmokit.load(**model)
-    fitted = elmokit.fit_pooling(embedder, source, **settings, progress=not quiet)
-    elmokit.store_pooling(embedder, fitted, model["path"])
+    fitted = elmokit.fit_pooling(embedder, source, folder=model["path"], progress=not quiet, **settings)
     if as_json:
         print_json({"model": model["path"], "dim": fitted.dim, "words": len(fitted.words)})
     elif not quiet:

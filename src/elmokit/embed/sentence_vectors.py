@@ -11,7 +11,7 @@ import numpy as np
 from elmokit.base import check_number, check_option, check_whole_number, progress_display, random_sample
 from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence, layer_index
 from elmokit.errors import ConfigError, DataError
-from elmokit.formats import find_model, looks_native, try_json, write_pooling
+from elmokit.formats import bundled_names, find_model, looks_native, try_json, write_pooling
 from elmokit.model import FittedPooling, fit_statistics
 from elmokit.text import Input, TextSource, make_tokenizer, read_texts, split_language
 
@@ -108,6 +108,7 @@ def fit_pooling(
     num_axes: int = 192,
     whitening: float = 1.0,
     most: int = 30_000,
+    folder: str | Path | None = None,
     progress: bool = False,
 ) -> FittedPooling:
     """Fit what "sif" and "whitened" sentence vectors need, on text without labels.
@@ -124,6 +125,7 @@ def fit_pooling(
         num_axes: The numbers of a whitened vector for each layer.
         whitening: How far the numbers are brought to the same variance: 1 wholly, 0 not at all.
         most: How many sentences to fit on; of more, a random sample is taken.
+        folder: Store the statistics in this folder, see `store_pooling`.
         progress: Show progress on standard error, if that is a terminal.
 
     Raises:
@@ -137,6 +139,8 @@ def fit_pooling(
     check_number("whitening", whitening, least=0, most=1)
     check_whole_number("num_axes", num_axes, least=1)
     check_whole_number("most", most, least=_FEWEST)
+    if folder is not None:
+        _place_for_pooling(folder)
     if layer_weights is None:
         layer_weights = [1.0] + [0.3] * (embedder.num_layers - 1)
     if len(layer_weights) != embedder.num_layers or not any(layer_weights) or min(layer_weights) < 0:
@@ -169,7 +173,7 @@ def fit_pooling(
             advance()
             if len(sentence):
                 means.append(start.means_of(sentence.tokens, sentence.layers))
-    return fit_statistics(
+    fitted = fit_statistics(
         words,
         weights,
         np.stack(means),
@@ -177,23 +181,34 @@ def fit_pooling(
         num_axes=min(num_axes, dim),
         whitening=whitening,
     )
+    if folder is not None:
+        store_pooling(embedder, fitted, folder)
+    return fitted
 
 
 def store_pooling(embedder: "Embedder", pooling: FittedPooling, folder: str | Path) -> None:
     """Write fitted statistics into the folder of the model, and use them from now on.
 
     Raises:
-        ConfigError: The folder is not one that elmokit wrote.
+        ConfigError: The folder is not one that elmokit wrote, or it is a bundled model.
         DataError: It cannot be written.
     """
+    write_pooling(pooling, _place_for_pooling(folder))
+    embedder.bundle = replace(embedder.bundle, pooling=pooling)
+
+
+def _place_for_pooling(folder: str | Path) -> Path:
+    if str(folder) in bundled_names():
+        raise ConfigError(
+            f"{folder} comes with elmokit and stays as it is; save a copy of the model, and pass its folder"
+        )
     place = find_model(folder)
     if not looks_native(try_json(place / "config.json")):
         raise ConfigError(
             f"{folder} is not in elmokit's own format, which alone has room for the statistics of sentence "
             "vectors; convert the model first"
         )
-    write_pooling(pooling, place)
-    embedder.bundle = replace(embedder.bundle, pooling=pooling)
+    return place
 
 
 def _sample(source: TextSource, tokens: bool, language: str | None, most: int) -> list[Input]:
