@@ -20,8 +20,8 @@ def fit_pooling(source: Any, model: dict[str, Any], as_json: bool, quiet: bool, 
     """Fit the sentence vectors of a model on text without labels.
 
     The statistics are written into the folder of --model, where encode, embed --pooling whitened and indexes
-    find them; to change a bundled model, make a copy of it with convert. INPUT has a sentence a line, or running
-    text with --split.
+    find them; to change a bundled model, make a copy of it with convert. INPUT has a sentence a
+    line, or running text with --split.
     """
     import elmokit
 
