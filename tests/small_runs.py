@@ -14,6 +14,20 @@ from elmokit.training import Budget, Loop, Plan, Schedule
 
 SETTINGS = PrepareSettings(tokenizer=TokenizerSpec(name="whitespace"), split_sentences=False, min_count=1)
 
+RECIPE_TEXT = """
+batch = 4
+unroll = 5
+negatives = 8
+learning_rate = 0.01
+[model]
+cell_dim = 16
+projection_dim = 8
+[model.encoder]
+filters = [[1, 8], [2, 8]]
+embedding_dim = 4
+max_characters = 12
+"""
+
 
 def prepare(folder, lines, heldout=()) -> PreparedCorpus:
     """A corpus of these lines, one sentence each."""

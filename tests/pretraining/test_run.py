@@ -20,28 +20,14 @@ from elmokit.pretraining.bilm import bilm_job, text_to_model
 from elmokit.pretraining.bilm.bilm_job import BiLMJob
 from elmokit.pretraining.core import prepared_text
 from elmokit.training import read_metrics
-from tests.small_runs import sentences
-
-RECIPE = """
-batch = 4
-unroll = 5
-negatives = 8
-learning_rate = 0.01
-[model]
-cell_dim = 16
-projection_dim = 8
-[model.encoder]
-filters = [[1, 8], [2, 8]]
-embedding_dim = 4
-max_characters = 12
-"""
+from tests.small_runs import RECIPE_TEXT, sentences
 
 
 @pytest.fixture
 def text(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
     (tmp_path / "heldout.txt").write_text("\n".join(sentences(15, seed=1)) + "\n", encoding="utf-8")
-    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(RECIPE_TEXT, encoding="utf-8")
     return tmp_path
 
 
@@ -88,7 +74,7 @@ def test_no_table_of_perplexities_where_nothing_was_held_out(text):
 
 
 def test_a_model_of_words_without_characters(text):
-    settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = {}\n"
+    settings = RECIPE_TEXT.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = {}\n"
     (text / "words.toml").write_text(settings.format(99), encoding="utf-8")
     refused = invoke(*command(text, "--train-tokens", "400", recipe="words.toml"))
     assert refused.exit_code == 1
@@ -284,7 +270,7 @@ def test_the_card_names_what_the_curve_shows(text, monkeypatch):
 
 @pytest.mark.parametrize("softmax", ["adaptive", "full"])
 def test_other_softmaxes_train_and_are_kept(text, softmax):
-    recipe = f'softmax = "{softmax}"\ncutoffs = [5, 10]\n{RECIPE}'
+    recipe = f'softmax = "{softmax}"\ncutoffs = [5, 10]\n{RECIPE_TEXT}'
     (text / "recipe.toml").write_text(recipe, encoding="utf-8")
     assert invoke(*command(text, "--train-tokens", "800")).exit_code == 0
     before, after = (
@@ -296,7 +282,7 @@ def test_other_softmaxes_train_and_are_kept(text, softmax):
 
 
 def test_the_paper_recipe_writes_what_the_originals_read(text):
-    settings = 'base = "paper"\n' + RECIPE.replace("learning_rate = 0.01\n", "")
+    settings = 'base = "paper"\n' + RECIPE_TEXT.replace("learning_rate = 0.01\n", "")
     (text / "paper.toml").write_text(settings, encoding="utf-8")
     result = invoke(*command(text, "--train-tokens", "400", "--hdf5", recipe="paper.toml"))
     assert result.exit_code == 0, result.output
@@ -314,7 +300,7 @@ def test_adaptation_goes_on_from_a_model_and_shows_both_domains(text):
     lines = ["a young bank knows the green dog ." for _ in range(80)]
     (other / "text.txt").write_text("\n".join(lines), encoding="utf-8")
     (other / "heldout.txt").write_text("\n".join(lines[:5]), encoding="utf-8")
-    (other / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (other / "recipe.toml").write_text(RECIPE_TEXT, encoding="utf-8")
     given = command(
         other, "--train-tokens", "800", "--from", str(text / "model"), "--old-text", str(text / "heldout.txt")
     )
@@ -371,7 +357,7 @@ def test_the_fitting_of_a_softmax_is_gone_on_with(text, monkeypatch):
 
 
 def test_words_keep_their_vectors_where_the_softmax_is_new(text):
-    settings = RECIPE.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = 17\n"
+    settings = RECIPE_TEXT.partition("[model.encoder]")[0] + "[model.encoder]\nnum_words = 17\n"
     (text / "words.toml").write_text(settings, encoding="utf-8")
     assert invoke(*command(text, "--train-tokens", "400", recipe="words.toml"), "--hdf5").exit_code == 0
     published = text / "model" / "hdf5"
@@ -472,7 +458,7 @@ def test_resume_with_other_settings_names_them(text):
 
 
 def test_two_processes_train_as_one(text):
-    (text / "recipe.toml").write_text("dropout = 0.0\n" + RECIPE, encoding="utf-8")
+    (text / "recipe.toml").write_text("dropout = 0.0\n" + RECIPE_TEXT, encoding="utf-8")
     assert invoke(*command(text, "--train-tokens", "400", out="one")).exit_code == 0
     script = text / "two.py"
     script.write_text(

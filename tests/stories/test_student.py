@@ -11,21 +11,7 @@ from click.testing import CliRunner
 
 import elmokit
 from elmokit.cli import main
-from tests.small_runs import sentences
-
-RECIPE = """
-batch = 4
-unroll = 5
-negatives = 8
-learning_rate = 0.01
-[model]
-cell_dim = 16
-projection_dim = 8
-[model.encoder]
-filters = [[1, 8], [2, 8]]
-embedding_dim = 4
-max_characters = 12
-"""
+from tests.small_runs import RECIPE_TEXT, sentences
 
 
 @pytest.fixture
@@ -33,7 +19,7 @@ def run(tmp_path, monkeypatch):
     """Run commands in the folder of the text."""
     (tmp_path / "text.txt").write_text("\n".join(sentences(400)) + "\n", encoding="utf-8")
     (tmp_path / "heldout.txt").write_text("\n".join(sentences(15, seed=1)) + "\n", encoding="utf-8")
-    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(RECIPE_TEXT, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(main, arguments)
 
