@@ -372,5 +372,8 @@ def test_a_finished_file_of_other_settings_is_not_taken_for_done(tmp_path, text,
     assert embed_file(embedder, text, target, layers=[0, 2], resume=True) is None
     with pytest.raises(DataError, match="is complete, but was written with other settings: layers"):
         embed_file(embedder, text, target, layers="top", resume=True)
+    text.write_text(text.read_text() + "one more line\n")
+    with pytest.raises(DataError, match="is complete, but was made of another text"):
+        embed_file(embedder, text, target, layers=[0, 2], resume=True)
     with pytest.raises(ConfigError, match="any_engine=True has no effect without resume=True"):
         embed_file(embedder, text, tmp_path / "new.h5", any_engine=True)

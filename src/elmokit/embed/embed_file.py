@@ -20,7 +20,7 @@ from elmokit.embed.sentence import LayerChoice
 from elmokit.embed.sentence_vectors import SentencePooling
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
-from elmokit.vectors import Row, Spool, check_target, read_vectors
+from elmokit.vectors import TEXT_DIGEST, Row, Spool, check_target, read_vectors, texts_digest
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def embed_file(
     check_target(target)
     with locked(target):
         if Spool.is_finished(target) and resume:
-            _check_settings(target, settings)
+            _check_finished(target, settings, inputs)
             return None
         spool = Spool(
             target,
@@ -180,8 +180,8 @@ def embed_file(
     return EmbedReport(sentences=spool.num_rows, resumed_at=resumed_at, **counts, seconds=seconds, uses=uses)
 
 
-def _check_settings(target: Path, settings: Mapping[str, Any]) -> None:
-    """Check that a finished file was written with these settings, as far as it says."""
+def _check_finished(target: Path, settings: Mapping[str, Any], inputs: Iterable[Input]) -> None:
+    """Check that a finished file was written with these settings and of this text, as far as it says."""
     with read_vectors(target) as file:
         said = file.metadata
     now = json.loads(json.dumps(settings))
@@ -191,13 +191,22 @@ def _check_settings(target: Path, settings: Mapping[str, Any]) -> None:
             f"{target} is complete, but was written with other settings: {'; '.join(changes)}. Choose "
             "another name, or replace it with overwrite=True"
         )
+    if said.get(TEXT_DIGEST, "") not in ("", texts_digest(map(_as_text, inputs))):
+        raise DataError(
+            f"{target} is complete, but was made of another text. Choose another name, or replace it with "
+            "overwrite=True"
+        )
+
+
+def _as_text(item: Input) -> str:
+    return item if isinstance(item, str) else " ".join(item)
 
 
 def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
     """Skip the inputs that are in the spool already, and check that they are the same text."""
     for number, text in enumerate(spool.texts(), start=1):
         item = next(inputs, None)
-        found = " ".join(item) if isinstance(item, list) else item
+        found = None if item is None else _as_text(item)
         if found != text:
             now = "the text ends before it" if found is None else f"it is now {found[:60]!r}"
             raise DataError(

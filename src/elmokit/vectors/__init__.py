@@ -6,11 +6,12 @@ parts beside the target), which can be resumed. At the end they are packed into 
 
 from elmokit.vectors.read_vectors import VectorFile, read_vectors
 from elmokit.vectors.rows import Layout, Row, StoredSentence, Unit, file_rows
-from elmokit.vectors.spool import Spool, check_target
+from elmokit.vectors.spool import TEXT_DIGEST, Spool, check_target, texts_digest
 from elmokit.vectors.writers import ENDINGS, arrow_stream, check_ending, write_vectors
 
 __all__ = [
     "ENDINGS",
+    "TEXT_DIGEST",
     "Layout",
     "Row",
     "Spool",
@@ -22,5 +23,6 @@ __all__ = [
     "check_target",
     "file_rows",
     "read_vectors",
+    "texts_digest",
     "write_vectors",
 ]

@@ -11,10 +11,11 @@ The folder `OUT.part/` beside the target `OUT` holds:
 """
 
 import contextlib
+import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,10 +37,19 @@ from elmokit.vectors.writers import check_ending, write_vectors
 PART_BYTES = 32 << 20
 PART_SECONDS = 10.0
 _FORMAT_VERSION = 1
+TEXT_DIGEST = "text_sha256"  # what a finished file says of the text of its rows
 _JOB, _PACKED = "job.json", "packed.json"
 _OWN = re.compile(
     r"(job|packed)\.json|\d{6,}\.(jsonl|vectors)|open\.(jsonl|vectors|packed)|\.(job|packed)\.json\..*\.draft"
 )
+
+
+def texts_digest(texts: Iterable[str]) -> str:
+    """Return the sha256 of texts, one a line."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
 
 
 class Spool:
@@ -174,7 +184,7 @@ class Spool:
                     self._layout,
                     ending=self._ending,
                     count=self.num_uses() if self._layout.uses else self.num_rows,
-                    metadata=self._metadata,
+                    metadata={**self._metadata, TEXT_DIGEST: texts_digest(self.texts())},
                 )
             write_json(self.folder / _PACKED, {})
             _delete_spool(self.folder)
