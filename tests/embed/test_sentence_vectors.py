@@ -73,7 +73,7 @@ def test_fewer_numbers_are_the_most_important_ones(elmo):
 def test_sif_has_no_common_direction(elmo):
     found = elmo.encode(["the cat sat", "né cat"], pooling="sif")
     assert found.shape == (2, elmo.dim)
-    assert np.abs(found @ elmo.bundle.pooling.common).max() < 1e-5
+    assert np.abs(found @ elmo.pooling.common).max() < 1e-5
 
 
 def test_similarity(elmo):
@@ -93,7 +93,7 @@ def test_embed_file_writes_them(elmo, tmp_path):
 def test_they_are_stored_with_the_model(elmo, tmp_path):
     save_model(tiny_bundle(), tmp_path / "model")
     plain = elmokit.load(tmp_path / "model")
-    elmokit.store_pooling(plain, elmo.bundle.pooling, tmp_path / "model")
+    elmokit.store_pooling(plain, elmo.pooling, tmp_path / "model")
     again = elmokit.load(tmp_path / "model")
     assert np.allclose(again.encode(["the cat"]), elmo.encode(["the cat"]), atol=0.01)
     save_model(again.bundle, tmp_path / "copy")
@@ -117,6 +117,6 @@ def test_messages(elmo, tmp_path):
         elmokit.fit_pooling(plain, ["a"] * 2000, layer_weights=[1])
     save_model(tiny_bundle(), tmp_path / "old", format="hdf5")
     with pytest.raises(ConfigError, match="is not in elmokit's own format"):
-        elmokit.store_pooling(plain, elmo.bundle.pooling, tmp_path / "old")
+        elmokit.store_pooling(plain, elmo.pooling, tmp_path / "old")
     with pytest.raises(ConfigError, match="en comes with elmokit and stays as it is"):
         elmokit.fit_pooling(plain, ["a"] * 2000, folder="en")

@@ -11,7 +11,7 @@ import numpy as np
 from elmokit.compat.bilm import dump_bilm_embeddings
 from elmokit.corpus import prepare_corpus
 from elmokit.embed import embed_file, store_pooling
-from elmokit.embed import load as load_embedder
+from elmokit.embed import load_elmo as load_embedder
 from elmokit.encoders import CachedEncoder, open_encoder
 from elmokit.errors import DataError
 from elmokit.formats import load_model, save_model

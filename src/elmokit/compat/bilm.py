@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from elmokit.base import open_hdf5, output_file
 from elmokit.compat.padded_bilm import Ids, encode, lengths_of, run, spell, stack_padded, with_padding_row
-from elmokit.embed import InferenceBiLM, TypeVectors, load
+from elmokit.embed import InferenceBiLM, TypeVectors, load_elmo
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import file_kind, load_model, read_dataset, read_json, read_weights
 from elmokit.model import BiLM, CarriedState, ScalarMix, first_positions
@@ -199,7 +199,7 @@ def dump_bilm_embeddings(
     `vocab_file` has no effect. With `stateful=True` each line starts in the state where the line before it
     ended, as bilm-tf always does. The datasets of `outfile` are named "0", "1", … by line.
     """
-    embedder = load(options_file, weight_file, stateful=stateful)
+    embedder = load_elmo(options_file, weight_file, stateful=stateful)
     with output_file(Path(outfile)) as draft, open_hdf5(draft) as add:
         lines = (line.split() for line in read_lines(dataset_file))
         for number, sentence in enumerate(embedder.stream(lines)):

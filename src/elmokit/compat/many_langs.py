@@ -8,7 +8,7 @@ Shapes: T tokens, L layers, P projection.
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmokit.embed import Floats, load
+from elmokit.embed import Floats, load_elmo
 from elmokit.errors import ConfigError
 from elmokit.text import lists_of_tokens
 
@@ -26,7 +26,7 @@ class Embedder:
     def __init__(self, model_dir: str | Path, batch_size: int = 64) -> None:
         self.model_dir = model_dir
         self.batch_size = batch_size
-        self._embedder = load(model_dir)
+        self._embedder = load_elmo(model_dir)
 
     def sents2elmo(self, sents: Sequence[Sequence[str]], output_layer: int = -1) -> list[Floats]:
         """Return the vectors of each sentence.

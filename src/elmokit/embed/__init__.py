@@ -3,7 +3,7 @@
 from elmokit.embed.embed_estimate import EmbedEstimate, estimate_file
 from elmokit.embed.embed_file import EmbedReport, embed_file
 from elmokit.embed.embed_lines import embed_lines
-from elmokit.embed.embedder import Embedder, PreparedText, load
+from elmokit.embed.embedder import Embedder, EmbedderSettings, load_elmo
 from elmokit.embed.engine import Batch, InferenceBiLM
 from elmokit.embed.file_choice import DType
 from elmokit.embed.reader import (
@@ -16,11 +16,13 @@ from elmokit.embed.reader import (
 )
 from elmokit.embed.sentence import Floats, LayerChoice, Pooling, Sentence, layer_index
 from elmokit.embed.sentence_vectors import Pooler, SentencePooling, fit_pooling, store_pooling
+from elmokit.embed.text_embedder import PreparedText, Reader, TextEmbedder
 from elmokit.embed.type_vectors import TypeVectors
 
 __all__ = [
-    "Batch", "DType", "EmbedEstimate", "EmbedReport", "Embedder", "Floats", "InferenceBiLM", "LayerChoice",
-    "Pooler", "Pooling", "PreparedText", "Sentence", "SentencePooling", "Text", "TextReader", "TypeVectors",
-    "batches_by_length", "embed_file", "embed_lines", "estimate_file", "fit_pooling", "layer_index", "load",
+    "Batch", "DType", "EmbedEstimate", "EmbedReport", "Embedder", "EmbedderSettings", "Floats",
+    "InferenceBiLM", "LayerChoice", "Pooler", "Pooling", "PreparedText", "Reader", "Sentence",
+    "SentencePooling", "Text", "TextEmbedder", "TextReader", "TypeVectors", "batches_by_length",
+    "embed_file", "embed_lines", "estimate_file", "fit_pooling", "layer_index", "load_elmo",
     "refuse_one_string", "refuse_unless", "store_pooling", "windows",
 ]  # fmt: skip

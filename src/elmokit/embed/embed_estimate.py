@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elmokit.base import counted, random_sample, temporary_folder
-from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice
 from elmokit.embed.sentence import LayerChoice
 from elmokit.embed.sentence_vectors import SentencePooling
+from elmokit.embed.text_embedder import TextEmbedder
 from elmokit.errors import ConfigError
 from elmokit.text import Input, TextSource, read_texts, split_language
 from elmokit.vectors import check_ending, write_vectors
@@ -51,7 +51,7 @@ class EmbedEstimate:
 
 
 def estimate_file(
-    embedder: Embedder,
+    embedder: TextEmbedder,
     source: TextSource,
     target: str | Path,
     *,

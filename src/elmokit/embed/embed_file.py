@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from elmokit.base import Advance, counted, group_until, locked, ordered_map, setting_changes, text_progress
-from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice, model_settings, origin
 from elmokit.embed.reader import Text
 from elmokit.embed.sentence import LayerChoice
 from elmokit.embed.sentence_vectors import SentencePooling
+from elmokit.embed.text_embedder import TextEmbedder
 from elmokit.errors import ConfigError, DataError
 from elmokit.text import Input, TextSource, read_texts, split_language
 from elmokit.vectors import TEXT_DIGEST, Row, Spool, check_target, read_vectors, texts_digest
@@ -70,7 +70,7 @@ class EmbedReport:
 
 
 def embed_file(
-    embedder: Embedder,
+    embedder: TextEmbedder,
     source: TextSource,
     target: str | Path,
     *,
@@ -216,7 +216,7 @@ def _skip_done(spool: Spool, inputs: Iterator[Input], advance: Advance) -> None:
         advance(text, 0)
 
 
-def _check_model(spool: Spool, embedder: Embedder, choice: FileChoice) -> None:
+def _check_model(spool: Spool, embedder: TextEmbedder, choice: FileChoice) -> None:
     """Embed the first sentence of the spool again and compare: other vectors mean another model."""
     row = next((row for row in spool.rows() if row.tokens), None)
     if row is None:
@@ -234,7 +234,7 @@ def _check_model(spool: Spool, embedder: Embedder, choice: FileChoice) -> None:
 
 
 def _embed(
-    embedder: Embedder,
+    embedder: TextEmbedder,
     inputs: Iterator[Input],
     spool: Spool,
     choice: FileChoice,

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from elmokit.embed.embedder import Embedder
 from elmokit.embed.file_choice import DType, FileChoice
 from elmokit.embed.sentence import LayerChoice
 from elmokit.embed.sentence_vectors import SentencePooling
+from elmokit.embed.text_embedder import TextEmbedder
 from elmokit.text import TextSource, read_texts, split_language
 
 _LIKE = Path("lines.tsv")  # the vectors of a line are those that a table of this kind would hold
 
 
 def embed_lines(
-    embedder: Embedder,
+    embedder: TextEmbedder,
     source: TextSource,
     *,
     layers: LayerChoice | None = None,

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from elmokit.base import check_option
-from elmokit.embed.embedder import Embedder
 from elmokit.embed.sentence import LayerChoice, Sentence, layer_index
 from elmokit.embed.sentence_vectors import Pooler, SentencePooling
+from elmokit.embed.text_embedder import TextEmbedder
 from elmokit.errors import ConfigError
 from elmokit.text import Input, may_contain
 from elmokit.vectors import Layout, Row, check_ending
@@ -42,7 +42,7 @@ class FileChoice:
     def of(
         cls,
         target: Path,
-        embedder: Embedder,
+        embedder: TextEmbedder,
         *,
         layers: LayerChoice | None,
         dtype: DType,
@@ -115,7 +115,7 @@ class FileChoice:
         return Row(text=sentence.text, tokens=sentence.tokens, offsets=sentence.offsets, vectors=vectors)
 
 
-def model_settings(embedder: Embedder) -> dict[str, Any]:
+def model_settings(embedder: TextEmbedder) -> dict[str, Any]:
     """Return what of the embedder decides the numbers, besides the model, as plain data."""
     words = embedder.words_spec
     return {
@@ -125,6 +125,6 @@ def model_settings(embedder: Embedder) -> dict[str, Any]:
     }
 
 
-def origin(embedder: Embedder) -> dict[str, Any]:
+def origin(embedder: TextEmbedder) -> dict[str, Any]:
     """Return what a vector file says of its origin: model, engine and version."""
-    return {"model": embedder.bundle.source, "engine": embedder.engine, "elmokit": version("elmokit")}
+    return {"model": embedder.source, "engine": embedder.engine, "elmokit": version("elmokit")}

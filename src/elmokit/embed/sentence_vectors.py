@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -16,7 +16,7 @@ from elmokit.model import FittedPooling, fit_statistics
 from elmokit.text import Input, TextSource, make_tokenizer, read_texts, split_language
 
 if TYPE_CHECKING:
-    from elmokit.embed.embedder import Embedder
+    from elmokit.embed.text_embedder import TextEmbedder
 
 SentencePooling = Literal["mean", "max", "ends", "sif", "whitened"]
 
@@ -43,7 +43,7 @@ class Pooler:
     @classmethod
     def of(
         cls,
-        embedder: "Embedder",
+        embedder: "TextEmbedder",
         pooling: SentencePooling | None,
         layers: LayerChoice | None,
         dim: int | None = None,
@@ -56,7 +56,7 @@ class Pooler:
         Raises:
             ConfigError: The choice is unknown, not fitted for this model, or contradicts itself.
         """
-        fitted = embedder.bundle.pooling
+        fitted = embedder.pooling
         if pooling is None:
             pooling = "whitened" if fitted is not None and layers is None else "mean"
         check_option("pooling", pooling, get_args(SentencePooling))
@@ -98,7 +98,7 @@ class Pooler:
 
 
 def fit_pooling(
-    embedder: "Embedder",
+    embedder: "TextEmbedder",
     source: TextSource,
     *,
     tokens: bool = False,
@@ -186,7 +186,7 @@ def fit_pooling(
     return fitted
 
 
-def store_pooling(embedder: "Embedder", pooling: FittedPooling, folder: str | Path) -> None:
+def store_pooling(embedder: "TextEmbedder", pooling: FittedPooling, folder: str | Path) -> None:
     """Write fitted statistics into the folder of the model, and use them from now on.
 
     Raises:
@@ -194,7 +194,7 @@ def store_pooling(embedder: "Embedder", pooling: FittedPooling, folder: str | Pa
         DataError: It cannot be written.
     """
     write_pooling(pooling, _place_for_pooling(folder))
-    embedder.bundle = replace(embedder.bundle, pooling=pooling)
+    embedder.pooling = pooling
 
 
 def _place_for_pooling(folder: str | Path) -> Path:

@@ -1,26 +1,24 @@
 """A BERT behind the interface of the embedder, and `load`, which opens either."""
 
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Self
 
 import torch
 
-from elmokit.base import check_whole_number
-from elmokit.embed import Embedder, PreparedText, Sentence, Text, batches_by_length
-from elmokit.embed import load as load_elmo
+from elmokit.embed import PreparedText, Reader, Sentence, Text, TextEmbedder, batches_by_length, load_elmo
 from elmokit.encoders.bert import BertEncoder, PiecePooling
 from elmokit.errors import ConfigError
 from elmokit.formats import UNRECORDED
 from elmokit.kernels import find_device
-from elmokit.model import MixChoice, ScalarMix
+from elmokit.model import MixChoice
 from elmokit.text import Token, TokenizerSpec, make_tokenizer, tokens_from_list
 
 KINDS = ("bert", "bert-mean")
 
 
-class BertEmbedder(Embedder):
+class BertEmbedder(TextEmbedder):
     """A model of the BERT family, ready to embed: words, offsets and all layers, the embeddings first.
 
     It offers what `Embedder` does, except that there is no state to carry and no vectors of sentence
@@ -41,22 +39,25 @@ class BertEmbedder(Embedder):
         mix: MixChoice = "average",
         batch_tokens: int = 8192,
     ) -> None:
-        check_whole_number("batch_tokens", batch_tokens, least=1)
         kind, _, folder = spec.partition(":")
         pooling: PiecePooling = "mean" if kind == "bert-mean" else "first"
         self.encoder = BertEncoder.open(folder, pooling=pooling, device=device)
-        self.path = self.encoder.spec
-        self.bundle: Any = SimpleNamespace(source=self.encoder.spec, pooling=None)
-        self.device, self.precision = find_device(device), "float32"
         parsed = TokenizerSpec.parse(tokenizer) if isinstance(tokenizer, str) else tokenizer
-        self.tokenizer_spec = parsed or self.encoder.tokenizer or UNRECORDED
-        self.words_spec = TokenizerSpec.parse(words) if isinstance(words, str) else words
-        self._find_words = None if self.words_spec is None else make_tokenizer(self.words_spec)
-        self._reader: Any = _WordReader(self.tokenizer_spec)
-        self.mix = ScalarMix.of(mix, self.num_layers).to(self.device).eval()
-        self.stateful, self.batch_tokens = False, batch_tokens
+        super().__init__(
+            source=self.encoder.spec,
+            device=find_device(device),
+            precision="float32",
+            tokenizer=parsed or self.encoder.tokenizer or UNRECORDED,
+            words=words,
+            mix=mix,
+            batch_tokens=batch_tokens,
+        )
+        self.path = self.encoder.spec
 
-    def twin(self) -> Embedder:
+    def _make_reader(self) -> Reader:
+        return _WordReader(self.tokenizer_spec)
+
+    def twin(self) -> Self:
         """Return an embedder for another thread; both share the weights."""
         return copy(self)
 
@@ -74,9 +75,6 @@ class BertEmbedder(Embedder):
     def dim(self) -> int:
         """Return the size of each vector."""
         return self.encoder.dim
-
-    def reset(self) -> None:
-        """Do nothing: no state is carried."""
 
     def save(self, folder: str | Path) -> None:
         """Write model and tokenizer as transformers does."""
@@ -115,10 +113,10 @@ class _WordReader:
     def __call__(self, text: Text) -> list[Token]:
         return self._tokenize(text) if isinstance(text, str) else tokens_from_list(text)
 
-    def truncated(self, words: list[str]) -> list[int]:
+    def truncated(self, tokens: Sequence[str]) -> list[int]:
         return []
 
-    def unknown(self, words: list[str]) -> list[int]:
+    def unknown(self, tokens: Sequence[str]) -> list[int]:
         return []
 
 
@@ -133,7 +131,7 @@ def load(
     words: TokenizerSpec | str | None = None,
     mix: MixChoice = "average",
     batch_tokens: int = 8192,
-) -> Embedder:
+) -> TextEmbedder:
     """Open a model, whatever its format.
 
     Args:

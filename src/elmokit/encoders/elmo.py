@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from elmokit.embed import Embedder, load
+from elmokit.embed import Embedder, load_elmo
 from elmokit.encoders.base import LayeredModule, Sentences, fingerprint_of, weight_bytes
 from elmokit.formats import UNRECORDED, ModelBundle
 from elmokit.model import encode_distinct
@@ -32,7 +32,7 @@ class ElmoEncoder:
     def open(cls, spec: str, *, device: str = "cpu", precision: str = "float32") -> "ElmoEncoder":
         """Load a model: a folder, an options file, a zip, or a bundled name."""
         path = Path(spec)
-        embedder = load(spec, device=device, precision=precision)
+        embedder = load_elmo(spec, device=device, precision=precision)
         return cls(embedder, str(path.resolve()) if path.exists() else spec)
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.embed import Embedder, Floats, Pooling, Sentence, Text, load, refuse_one_string
+from elmokit.embed import Embedder, Floats, Pooling, Sentence, Text, load_elmo, refuse_one_string
 from elmokit.errors import ConfigError, MissingExtra
 
 try:
@@ -103,4 +103,4 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 @lru_cache(maxsize=2)
 def _open(model: str, tokenizer: str | None, precision: str) -> Embedder:
-    return load(model, tokenizer=tokenizer, precision=precision)
+    return load_elmo(model, tokenizer=tokenizer, precision=precision)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from elmokit.base import shown
-from elmokit.embed import Embedder, Floats, load
+from elmokit.embed import Embedder, Floats, load_elmo
 from elmokit.errors import ConfigError, MissingExtra
 from elmokit.formats import ModelBundle, load_model
 from elmokit.integrations.storage import from_files, store, to_files
@@ -53,7 +53,7 @@ class StoredElmo:
     def embedder(self) -> Embedder:
         """Return the model, loaded at the first call."""
         if self._embedder is None:
-            self._embedder = load(self._model, precision=self._precision)
+            self._embedder = load_elmo(self._model, precision=self._precision)
         return self._embedder
 
     def layers(self, docs: Sequence[Doc], *, by_sentence: bool) -> list[Floats]:

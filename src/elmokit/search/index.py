@@ -21,7 +21,7 @@ from elmokit.base import (
     temporary_folder,
     write_errors,
 )
-from elmokit.embed import Embedder, load
+from elmokit.embed import Embedder, load_elmo
 from elmokit.errors import ConfigError, DataError
 from elmokit.search.documents import Document, as_documents
 from elmokit.search.index_arrays import check_files
@@ -90,7 +90,7 @@ class Index:
         """
         temporary = contextlib.ExitStack()
         folder = temporary.enter_context(temporary_folder()) / "index" if path is None else Path(path)
-        embedder = model if isinstance(model, Embedder) else load(model)
+        embedder = model if isinstance(model, Embedder) else load_elmo(model)
         language = language or embedder.tokenizer_spec.language
         if language is None:
             raise ConfigError("the model does not say its language; pass that of the text, language='en'")
@@ -122,7 +122,7 @@ class Index:
         Raises:
             DataError: There is no index, or a file of it is damaged; the message names it.
         """
-        given = model if isinstance(model, Embedder) or model is None else load(model)
+        given = model if isinstance(model, Embedder) or model is None else load_elmo(model)
         return cls(Path(path), given, contextlib.ExitStack())
 
     def _read(self) -> None:
@@ -146,12 +146,12 @@ class Index:
         recorded = self._manifest.settings.get("model")
         if self._given is None and not isinstance(recorded, str):
             raise ConfigError(f"{self.path} does not say where its model is; pass it as model=")
-        embedder = self._given or load(str(recorded))
+        embedder = self._given or load_elmo(str(recorded))
         found = PassageVectors(embedder).fingerprint()
         if found != self._manifest.settings.get("fingerprint"):
             raise ConfigError(
                 f"{self.path} was built with another model, or other statistics of sentence vectors, than "
-                f"{embedder.bundle.source}: its vectors cannot be compared. It was {recorded}; pass that one "
+                f"{embedder.source}: its vectors cannot be compared. It was {recorded}; pass that one "
                 "as model=, or build the index again"
             )
         return embedder

@@ -18,7 +18,7 @@ from elmokit.search.index import Index
 from elmokit.text import Input, TextSource, may_contain, read_texts, split_language
 
 if TYPE_CHECKING:
-    from elmokit.embed import Embedder, Sentence
+    from elmokit.embed import Sentence, TextEmbedder
 
 Read: TypeAlias = Callable[[], Iterable[Input]]
 
@@ -45,7 +45,7 @@ class Use:
 
 
 def nearest_uses(
-    embedder: "Embedder",
+    embedder: "TextEmbedder",
     source: TextSource,
     word: str,
     *,
@@ -118,7 +118,7 @@ def nearest_uses(
 
 
 def _first_use(
-    embedder: "Embedder", read: Read, word: str, where: str, *, match_case: bool
+    embedder: "TextEmbedder", read: Read, word: str, where: str, *, match_case: bool
 ) -> tuple[int, "Sentence"]:
     """Return the first sentence that has the word, and its number."""
     for number, sentence in _sentences(embedder, read, word):
@@ -128,7 +128,7 @@ def _first_use(
     raise DataError(f"{where} has no word {word!r}{case}, expected at least one; only whole words count")
 
 
-def _sentences(embedder: "Embedder", read: Read, word: str | None) -> Iterator[tuple[int, "Sentence"]]:
+def _sentences(embedder: "TextEmbedder", read: Read, word: str | None) -> Iterator[tuple[int, "Sentence"]]:
     """Embed the sentences (if `word` is given, only those that contain it) and number them."""
     numbers: deque[int] = deque()  # of the sentences that the embedder has taken and not yet returned
 

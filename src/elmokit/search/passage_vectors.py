@@ -26,7 +26,7 @@ class PassageVectors:
 
     def __init__(self, embedder: "Embedder") -> None:
         self.embedder = embedder
-        self._fitted = embedder.bundle.pooling
+        self._fitted = embedder.pooling
 
     @cached_property
     def _word_axes(self) -> Floats:

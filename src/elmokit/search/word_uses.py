@@ -24,7 +24,7 @@ from elmokit.text import (
 )
 
 if TYPE_CHECKING:
-    from elmokit.embed import Embedder
+    from elmokit.embed import TextEmbedder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class WordUses:
 
 
 def find_uses(
-    embedder: "Embedder",
+    embedder: "TextEmbedder",
     source: TextSource,
     word: str,
     *,
@@ -168,7 +168,7 @@ def find_uses(
 
 
 def _collect(
-    embedder: "Embedder", texts: Iterable[tuple[Input, str]], word: str, *, match_case: bool, most: int
+    embedder: "TextEmbedder", texts: Iterable[tuple[Input, str]], word: str, *, match_case: bool, most: int
 ) -> WordUses:
     taken: list[tuple[int, str, str]] = []  # line, sense and text of what the embedder has taken
 

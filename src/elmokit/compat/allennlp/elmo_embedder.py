@@ -12,7 +12,7 @@ from torch import Tensor
 
 from elmokit.base import check_option, group_until, open_hdf5, output_file
 from elmokit.compat.padded_bilm import stack_padded
-from elmokit.embed import Floats, Sentence, load
+from elmokit.embed import Floats, Sentence, load_elmo
 from elmokit.errors import ConfigError, DataError
 from elmokit.model import first_positions
 from elmokit.text import lists_of_tokens
@@ -38,7 +38,7 @@ class ElmoEmbedder:
             )
         self.cuda_device = cuda_device
         device = "cpu" if cuda_device < 0 else f"cuda:{cuda_device}"
-        self._embedder = load(options_file, weight_file, device=device, stateful=stateful)
+        self._embedder = load_elmo(options_file, weight_file, device=device, stateful=stateful)
 
     def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
         """Return the layers (B, L+1, T, 2P), zero where there is no token, and the mask (B, T)."""
