@@ -114,14 +114,17 @@ def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
 
 
 def remove_unused(folder: Path) -> None:
-    """Delete weights and encoders that do not belong to the model, such as those of one that was replaced."""
+    """Delete weights and encoders that do not belong to the model, such as those of one that was replaced.
+
+    safetensors writes to a file of its own (.tmp and six letters), which a killed process leaves.
+    """
     used: set[str] = set()
     with suppress(ModelFileError):  # there is no model
         config = read_json(folder / "config.json")
         encoders = re.findall(r"encoder-\d+(?:-2)?", str(config.get("encoders")))
         used = {weights_file(folder, config).name, *encoders}
     for path in folder.iterdir():
-        if path.name not in used and re.fullmatch(r"model(-2)?\.safetensors", path.name):
+        if path.name not in used and re.fullmatch(r"model(-2)?\.safetensors|\.tmp\w{6}", path.name):
             path.unlink()
         elif path.name not in used and re.fullmatch(r"encoder-\d+(-2)?", path.name):
             remove_folder(path)
