@@ -5,7 +5,8 @@ computes is free, a batch is taken from the front of the line until the budget o
 request gets a share of the batch and goes to the end of the line with the rest, so that small ones pass it.
 A request that is alone waits a few milliseconds for others.
 
-Everything here runs on the event loop, but for `run`, which runs on the thread: there are no locks.
+Requests enter and results are delivered on the event loop. The thread takes its batches from the line by
+itself: it need not wait for the event loop, which is sending the last results meanwhile.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from threading import Lock
+from typing import Generic, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -81,7 +83,6 @@ class _Waiting(Generic[Item, Result]):
     items: Sequence[Item]
     sizes: Sequence[int]
     done: "asyncio.Future[list[Result]]"
-    arrived: float
     next: int = 0
     results: dict[int, Result] = field(default_factory=dict)
 
@@ -101,6 +102,9 @@ class _Waiting(Generic[Item, Result]):
     def fail(self, error: BaseException) -> None:
         if not self.done.done():
             self.done.set_exception(error)
+
+
+_Batch: TypeAlias = list[tuple[_Waiting[Item, Result], int]]  # requests, and the numbers of their items
 
 
 class Batcher(Generic[Item, Result]):
@@ -128,7 +132,8 @@ class Batcher(Generic[Item, Result]):
         self._run, self._thread, self._backlog = run, thread, backlog
         self._budget, self._wait, self._observe = budget, wait, observe
         self._line: deque[_Waiting[Item, Result]] = deque()
-        self._worker: asyncio.Task[None] | None = None
+        self._at_work = False  # a batch runs, or is about to
+        self._lock = Lock()  # of the line and of `_at_work`
 
     async def submit(self, items: Sequence[Item], sizes: Sequence[int]) -> list[Result]:
         """Return the results of items, each of so many tokens, in order.
@@ -144,31 +149,33 @@ class Batcher(Generic[Item, Result]):
         tokens = sum(sizes)
         self._backlog.enter(tokens)
         try:
-            waiting = _Waiting[Item, Result](items, sizes, loop.create_future(), loop.time())
-            self._line.append(waiting)
-            if self._worker is None:
-                self._worker = loop.create_task(self._work())
+            waiting = _Waiting[Item, Result](items, sizes, loop.create_future())
+            with self._lock:
+                self._line.append(waiting)
+                begins, self._at_work = not self._at_work, True
+            if begins and self._wait and tokens < self._budget:
+                loop.call_later(self._wait, self._thread.submit, self._serve, loop)
+            elif begins:
+                self._thread.submit(self._serve, loop)
             return await waiting.done
         finally:
             self._backlog.leave(tokens)
 
-    async def _work(self) -> None:
-        """Run batches until nobody waits."""
-        loop = asyncio.get_running_loop()
-        while self._line:
-            begin = self._line[0].arrived + self._wait
-            if loop.time() < begin and self._tokens_in_line() < self._budget:
-                await asyncio.sleep(begin - loop.time())
-            if batch := self._take():
-                await self._run_batch(batch)
-        self._worker = None
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run a batch, on the thread, and see to it that the next one follows."""
+        with self._lock:
+            batch = self._take()
+            self._at_work = bool(batch)
+        if not batch:
+            return
+        try:
+            self._run_batch(batch, loop)
+        finally:
+            self._thread.submit(self._serve, loop)  # behind what other batchers have for this thread
 
-    def _tokens_in_line(self) -> int:
-        return sum(sum(waiting.sizes[waiting.next :]) for waiting in self._line)
-
-    def _take(self) -> list[tuple[_Waiting[Item, Result], int]]:
+    def _take(self) -> "_Batch[Item, Result]":
         """Take a batch: pairs of a request and the number of one of its items."""
-        batch: list[tuple[_Waiting[Item, Result], int]] = []
+        batch: _Batch[Item, Result] = []
         room, share = self._budget, max(1, self._budget // _SHARE)
         while self._line and room > 0:
             waiting = self._line[0]
@@ -185,28 +192,34 @@ class Batcher(Generic[Item, Result]):
                 self._line.append(waiting)
         return batch
 
-    async def _run_batch(self, batch: list[tuple[_Waiting[Item, Result], int]]) -> None:
-        loop = asyncio.get_running_loop()
+    def _run_batch(self, batch: "_Batch[Item, Result]", loop: asyncio.AbstractEventLoop) -> None:
         items = [waiting.items[number] for waiting, number in batch]
-        tokens = sum(waiting.sizes[number] for waiting, number in batch)
         begun = time.perf_counter()
         try:
-            results = await loop.run_in_executor(self._thread, self._run, items)
+            results = self._run(items)
         except Exception as error:  # noqa: BLE001 (it belongs to the client whose item is at fault)
-            await self._find_fault(batch, error)
+            self._find_fault(batch, error, loop)
         else:
-            for (waiting, number), result in zip(batch, results, strict=True):
-                waiting.deliver(number, result)
-        self._backlog.ran(tokens, time.perf_counter() - begun)
-        self._observe(len(items), tokens)
+            seconds = time.perf_counter() - begun
+            loop.call_soon_threadsafe(self._deliver, batch, results, seconds)
 
-    async def _find_fault(self, batch: list[tuple[_Waiting[Item, Result], int]], error: Exception) -> None:
+    def _find_fault(
+        self, batch: "_Batch[Item, Result]", error: Exception, loop: asyncio.AbstractEventLoop
+    ) -> None:
         """Run each request of a failed batch by itself: only the one at fault fails."""
-        parts: dict[_Waiting[Item, Result], list[Any]] = {}
+        parts: dict[_Waiting[Item, Result], _Batch[Item, Result]] = {}
         for waiting, number in batch:
             parts.setdefault(waiting, []).append((waiting, number))
         if len(parts) == 1:
-            batch[0][0].fail(error)
+            loop.call_soon_threadsafe(batch[0][0].fail, error)
             return
         for part in parts.values():
-            await self._run_batch(part)
+            self._run_batch(part, loop)
+
+    def _deliver(self, batch: "_Batch[Item, Result]", results: Sequence[Result], seconds: float) -> None:
+        """Give results to the requests they belong to, on the event loop."""
+        for (waiting, number), result in zip(batch, results, strict=True):
+            waiting.deliver(number, result)
+        tokens = sum(waiting.sizes[number] for waiting, number in batch)
+        self._backlog.ran(tokens, seconds)
+        self._observe(len(batch), tokens)
