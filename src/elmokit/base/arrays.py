@@ -43,7 +43,7 @@ def map_array(path: Path, mode: Literal["r", "c"] = "r") -> "npt.NDArray[Any]":
         raise ValueError(f"not a .npy file ({error})") from error
     if not isinstance(array, np.memmap):
         raise ValueError("not a .npy file")
-    return array
+    return array.view(np.ndarray)  # of which slices are cheap
 
 
 def check_safetensors(path: Path) -> None:

@@ -84,12 +84,20 @@ class FittedPooling:
 
     def whitened(self, means: Floats) -> Floats:
         """Return the whitened vectors (…, dim) of weighted means (…, L+1, D), each of length 1."""
-        parts = []
-        for layer, weight in enumerate(self.layer_weights.tolist()):
-            if weight:
-                part = (means[..., layer, :] - self.means[layer]) @ self.axes[layer]  # (…, K)
-                parts.append(weight * _unit(part))
-        return _unit(np.concatenate(parts, axis=-1))
+        means_of_used, axes, weights = self._used
+        parts = np.matmul((means[..., self._layers, :] - means_of_used)[..., None, :], axes)[..., 0, :]
+        parts *= (weights / np.maximum(_lengths(parts), _SMALLEST))[..., None]  # (…, layers, K)
+        return _unit(parts.reshape(*parts.shape[:-2], self.dim))
+
+    @cached_property
+    def _layers(self) -> npt.NDArray[np.intp] | slice:
+        used = np.flatnonzero(self.layer_weights)
+        return slice(None) if len(used) == len(self.layer_weights) else used  # a slice copies nothing
+
+    @cached_property
+    def _used(self) -> tuple[Floats, Floats, Floats]:
+        """The means, axes and weights of the layers that are not left out."""
+        return self.means[self._layers], self.axes[self._layers], self.layer_weights[self._layers]
 
     def leading(self, whitened: Floats, dim: int) -> Floats:
         """Return the first components (…, dim) of whitened vectors, scaled to length 1.
@@ -145,5 +153,9 @@ def _axes(centred: npt.NDArray[np.float64], num_axes: int, whitening: float) -> 
 
 
 def _unit(vectors: Floats) -> Floats:
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.maximum(norms, _SMALLEST), np.float32)
+    return np.asarray(vectors / np.maximum(_lengths(vectors), _SMALLEST)[..., None], np.float32)
+
+
+def _lengths(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
+    return lengths

@@ -14,7 +14,8 @@ from elmokit.search.quantised import Floats, to_unit
 if TYPE_CHECKING:
     from elmokit.embed import Embedder, Sentence
 
-_WORD_AXES = 64  # of each layer
+_WORD_AXES = 128  # of each layer
+_WORD_LAYER = 0.6  # how much a layer counts in the vector of a word, beside the one below
 
 
 class PassageVectors:
@@ -51,6 +52,7 @@ class PassageVectors:
 
         digest = hashlib.sha256(ElmoEncoder(self.embedder, "").fingerprint().encode())
         digest.update(json.dumps(self.embedder.tokenizer_spec.to_dict()).encode())
+        digest.update(repr((_WORD_AXES, _WORD_LAYER)).encode())
         if self._fitted is not None:
             digest.update(repr(self._fitted.words).encode())
             for array in self._fitted.arrays().values():
@@ -83,7 +85,8 @@ class PassageVectors:
         layers -= fitted.means[:, None]
         # Torch has its threads already; those of NumPy would compete with them.
         found = torch.bmm(torch.from_numpy(layers), torch.from_numpy(self._word_axes)).numpy()  # (L+1, S, K)
-        return to_unit(np.concatenate(to_unit(found), axis=-1))
+        weights = _WORD_LAYER ** np.arange(len(found), dtype=np.float32)
+        return to_unit(np.concatenate(to_unit(found) * weights[:, None, None], axis=-1))
 
     def word_weights(self, sentence: "Sentence") -> Floats:
         """Return how much each token counts, (T,)."""

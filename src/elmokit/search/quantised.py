@@ -16,12 +16,12 @@ class Quantised:
     scales: npt.NDArray[np.float16]
 
     @classmethod
-    def of(cls, vectors: Floats) -> "Quantised":
+    def of(cls, vectors: Floats, *, largest: int = 127) -> "Quantised":
         """Quantise vectors (n, D), which are brought to length 1 first; zeros stay zeros."""
         unit = to_unit(vectors)
-        largest = np.abs(unit).max(axis=1, initial=0.0)
-        scales = np.where(largest > 0, largest / 127, 1.0).astype(np.float16)
-        numbers = np.rint(unit / scales[:, None].astype(np.float32)).clip(-127, 127)
+        highest = np.abs(unit).max(axis=1, initial=0.0)
+        scales = np.where(highest > 0, highest / largest, 1.0).astype(np.float16)
+        numbers = np.rint(unit / scales[:, None].astype(np.float32)).clip(-largest, largest)
         return cls(numbers.astype(np.int8), scales)
 
     def __len__(self) -> int:

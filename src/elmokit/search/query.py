@@ -2,14 +2,19 @@
 
 The passages that BM25 or the vectors of passages find are scored by every retriever:
 
-    score = bm25 / highest bm25 + 0.2 · dense + 0.75 · late
+    score = bm25 / highest bm25 + 0.2 · dense + 0.2 · alike + 0.75 · late
+    dense = the cosine of the vectors of query and passage
+    alike = the mean cosine with the other passages among the three that BM25 finds best
     late  = the mean over the words of the query, weighted by their rarity in the text that the model's
             statistics were fitted on and in the index, of the highest cosine with a word of the passage
+
+Words are compared last, and only in the passages with the highest sum of the other three.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +25,7 @@ from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.postings import BM25, Bools
 from elmokit.search.quantised import Floats, Quantised, to_unit
-from elmokit.search.ranking import Place, Ranking, best, fuse, late_interaction, rank
+from elmokit.search.ranking import Place, Ranking, alike, best, fuse, late_interaction, rank
 from elmokit.search.segments import Segment
 
 if TYPE_CHECKING:
@@ -28,8 +33,9 @@ if TYPE_CHECKING:
 
 RETRIEVERS = ("bm25", "dense", "late")
 # Chosen on the train queries of SciFact by benchmarks/search.py.
-WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "late": 0.75}
-_DEPTH = 100  # passages of each list that are fused or compared word by word
+WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "alike": 0.2, "late": 0.75}
+_DEPTH = 100  # passages of each list that are fused
+_COMPARED = 50  # passages that are compared word by word, if there are other scores
 _LEAST_WEIGHT = 0.25  # of the highest; words of a query that count less are not explained
 
 
@@ -143,11 +149,14 @@ class Searcher:
         scores: dict[str, Floats] = {}
         if "bm25" in by:
             scores["bm25"] = np.array([words[segment][row] for segment, row in places], np.float32)
-        if "dense" in by:
-            scores["dense"] = self._cosines(vector, places)
+        if vector is not None and "dense" in by and places:
+            vectors = self._passage_vectors(places)
+            scores["dense"] = vectors @ vector
+            if "bm25" in by:
+                scores["alike"] = alike(vectors, scores["bm25"])
         if sentence is not None and "late" in by:
-            scores["late"] = self._late(sentence, places)
-            lists["late"] = rank(places, scores["late"])[:depth]
+            compared = max(_COMPARED, 2 * k) if scores else len(places)
+            scores["late"], lists["late"] = self._late(sentence, places, scores, compared)
         lists = {name: ranking for name, ranking in lists.items() if name in by}
         ranking = next(iter(lists.values())) if len(lists) == 1 else rank(places, fuse(scores, WEIGHTS))
         hits: dict[str, Hit] = {}
@@ -184,15 +193,30 @@ class Searcher:
             depth,
         )
 
-    def _cosines(self, vector: Floats | None, places: list[Place]) -> Floats:
-        if vector is None or not places:
-            return np.zeros(len(places), np.float32)
-        rows = [self._segments[number].vectors.floats(np.array([row])) for number, row in places]
-        return np.asarray(np.concatenate(rows) @ vector, np.float32)
+    def _passage_vectors(self, places: list[Place]) -> Floats:
+        """Return the vectors of passages, which are sorted by segment, (n, D)."""
+        parts = []
+        for number, of_segment in groupby(places, key=lambda place: place[0]):
+            rows = np.array([row for _, row in of_segment])
+            parts.append(self._segments[number].vectors.floats(rows))
+        return np.concatenate(parts)
 
-    def _late(self, sentence: "Sentence", places: list[Place]) -> Floats:
-        passages = [self._word_vectors(place) for place in places]
-        return late_interaction(self._vectors.words([sentence]), self._weights(sentence), passages)
+    def _late(
+        self, sentence: "Sentence", places: list[Place], others: dict[str, Floats], most: int
+    ) -> tuple[Floats, Ranking]:
+        """Return the scores by words, 0 of those that are not compared, and the ranking by them."""
+        chosen = np.arange(len(places))
+        if len(places) > most:
+            chosen = np.sort(np.argsort(-fuse(others, WEIGHTS), kind="stable")[:most])
+        compared = [places[at] for at in chosen.tolist()]
+        found = late_interaction(
+            self._vectors.words([sentence]),
+            self._weights(sentence),
+            [self._word_vectors(place) for place in compared],
+        )
+        scores = np.zeros(len(places), np.float32)
+        scores[chosen] = found
+        return scores, rank(compared, found)
 
     def _weights(self, sentence: "Sentence") -> Floats:
         """Return how much each word of a query counts."""

@@ -1,6 +1,6 @@
 """Ranked lists of passages: the best of many scores in a stable order, and the fusion of several lists."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +14,10 @@ Place: TypeAlias = tuple[int, int]
 Ranking: TypeAlias = list[tuple[Place, float]]
 
 _DIGITS = 5  # scores that are equal to so many digits differ by rounding only
+_NUM_BEST = 3  # passages that others are compared with
+_LEAST_COSINE = 0.4  # of words that match
+_WORDS_AT_ONCE = 8192
+_TINY = 1e-12
 
 
 def best(scores: Iterable[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int) -> Ranking:
@@ -72,10 +76,35 @@ def fuse(
     return total
 
 
+def alike(vectors: npt.NDArray[np.float32], scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return for each passage its mean cosine with the best ones, itself left out.
+
+    The best count by the third power of their scores, so that one far above the others is nearly alone.
+
+    Args:
+        vectors: (n, D) of the passages, of length 1.
+        scores: (n,) which passages are the best.
+
+    Example:
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+        >>> alike(vectors, np.array([2, 0, 0], np.float32)).round(2).tolist()
+        [0.0, 0.8, 0.0]
+    """
+    chosen = np.argsort(-scores, kind="stable")[:_NUM_BEST]
+    highest = float(scores.max(initial=0)) or 1.0
+    weights = np.tile((scores[chosen] / highest) ** 3, (len(scores), 1))  # (n, best)
+    weights[chosen, np.arange(len(chosen))] = 0
+    cosines = vectors @ vectors[chosen].T  # (n, best)
+    total = weights.sum(axis=1)
+    return np.asarray((weights * cosines).sum(axis=1) / np.where(total > 0, total, 1), np.float32)
+
+
 def late_interaction(
     query: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], passages: Sequence[Quantised]
 ) -> npt.NDArray[np.float32]:
     """Return for each passage the weighted mean over the query's words of the best cosine with its words.
+
+    A cosine below 0.4 counts as 0: such a word is no match.
 
     Args:
         query: (Q, D) the vectors of the query's words, of length 1.
@@ -88,14 +117,34 @@ def late_interaction(
         >>> late_interaction(words, np.array([1, 1], np.float32), passages).round(2).tolist()
         [0.5, 1.0, 0.0]
     """
-    lengths = np.array([len(one) for one in passages])
     scores = np.zeros(len(passages), np.float32)
-    filled = np.flatnonzero(lengths)
-    if len(filled) and len(query):
-        numbers = torch.from_numpy(np.concatenate([passages[at].numbers for at in filled.tolist()]))
-        scales = np.concatenate([passages[at].scales for at in filled.tolist()]).astype(np.float32)
-        cosines = (numbers.float() @ torch.from_numpy(query).T).numpy() * scales[:, None]  # (S, Q)
-        starts = np.cumsum(lengths[filled]) - lengths[filled]
-        highest = np.maximum.reduceat(cosines, starts, axis=0)  # (passages, Q)
-        scores[filled] = highest @ (weights / max(float(weights.sum()), 1e-12))
+    if not len(query):
+        return scores
+    # Numbers of 7 bits: on processors without VNNI, sums of products of 8 and 8 bits would overflow.
+    asked = Quantised.of(query, largest=63)
+    numbers = torch.from_numpy(asked.numbers).T.contiguous()  # (D, Q)
+    shares = weights / max(float(weights.sum()), _TINY)
+    filled = [at for at, one in enumerate(passages) if len(one)]
+    for part in _parts(filled, [len(passages[at]) for at in filled]):
+        words = torch.from_numpy(np.concatenate([passages[at].numbers for at in part]))
+        scales = np.concatenate([passages[at].scales for at in part]).astype(np.float32)
+        cosines = torch._int_mm(words, numbers).float().numpy()  # (S, Q)
+        cosines *= scales[:, None] * asked.scales.astype(np.float32)
+        lengths = np.array([len(passages[at]) for at in part])
+        highest = np.maximum.reduceat(cosines, np.cumsum(lengths) - lengths, axis=0)  # (passages, Q)
+        scores[part] = np.where(highest > _LEAST_COSINE, highest, 0) @ shares
     return scores
+
+
+def _parts(rows: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the rows in parts whose sizes add up to some thousands, as fits into a processor's cache."""
+    part: list[int] = []
+    total = 0
+    for row, size in zip(rows, sizes, strict=True):
+        if part and total + size > _WORDS_AT_ONCE:
+            yield part
+            part, total = [], 0
+        part.append(row)
+        total += size
+    if part:
+        yield part

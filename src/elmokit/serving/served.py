@@ -8,6 +8,7 @@ operating system divides the cores among them.
 import asyncio
 import contextlib
 import gc
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -236,6 +237,9 @@ class Served:
         )
         gc.collect()
         gc.freeze()  # models live as long as the process: do not walk through them again and again
+        # The computing thread asks for the interpreter after each call of the kernel, while the event loop
+        # writes answers: by default it waits up to 5 ms.
+        sys.setswitchinterval(0.0005)
 
     def model(self, name: str) -> ServedModel:
         """Return a model by its name.
