@@ -37,7 +37,7 @@ from elmokit.cli import options
 @options.count_option("--workers", default=1, description="Processes, each with all models.")
 @click.option("--cors-origin", "cors_origins", multiple=True, help="Web site that may use the server.")
 @options.count_option("--batch-tokens", default=8192, description="Tokens that are computed at once.")
-@click.option("--wait-ms", type=click.FloatRange(min=0), default=2.0, help="Wait so long for a fuller batch.")
+@click.option("--wait-ms", type=click.FloatRange(min=0), default=0.3, help="Wait so long for a fuller batch.")
 @options.count_option("--queue-tokens", default=500_000, description="Tokens that may wait; then 429.")
 @options.count_option("--max-tokens", default=131_072, description="Tokens of one request.")
 @options.count_option("--max-texts", default=2048, description="Texts of one request.")

@@ -3,7 +3,7 @@
 A request brings items (texts), each with a size in tokens. Requests wait in a line. When the thread that
 computes is free, a batch is taken from the front of the line until the budget of tokens is used up; a large
 request gets a share of the batch and goes to the end of the line with the rest, so that small ones pass it.
-A request that is alone waits a few milliseconds for others.
+A request that is alone waits a moment for others.
 
 Requests enter and results are delivered on the event loop. The thread takes its batches from the line by
 itself: it need not wait for the event loop, which is sending the last results meanwhile.

@@ -47,7 +47,7 @@ class ServeSettings:
     workers: int = bounded(1, least=1)
     cors_origins: tuple[str, ...] = ()
     batch_tokens: int = bounded(8192, least=1)
-    wait_ms: float = bounded(2.0, least=0)
+    wait_ms: float = bounded(0.3, least=0)
     queue_tokens: int = bounded(500_000, least=1)
     max_tokens: int = bounded(131_072, least=1)
     max_texts: int = bounded(2048, least=1)
