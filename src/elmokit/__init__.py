@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         EmbedEstimate,
         EmbedReport,
         Sentence,
+        VectorExplanation,
         embed_file,
         estimate_file,
+        explain_vector,
         fit_pooling,
         store_pooling,
     )
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
         CoreferenceModel,
         EncoderSettings,
         EntailmentModel,
+        Explanation,
         IntentModel,
         LabelledSpan,
         ReadingModel,
@@ -86,6 +89,7 @@ if TYPE_CHECKING:
         compare,
         compare_report,
         evaluate,
+        explain,
         load_task,
         mixes_text,
         scores_text,
@@ -111,6 +115,7 @@ __all__ = [
     "Embedder",
     "EncoderSettings",
     "EntailmentModel",
+    "Explanation",
     "Finding",
     "Hit",
     "Index",
@@ -148,6 +153,7 @@ __all__ = [
     "TrainingError",
     "TrainingSettings",
     "Use",
+    "VectorExplanation",
     "VectorFile",
     "WordUse",
     "WordUses",
@@ -163,6 +169,8 @@ __all__ = [
     "estimate_file",
     "evaluate",
     "evaluate_search",
+    "explain",
+    "explain_vector",
     "find_uses",
     "fit_pooling",
     "load",
@@ -197,7 +205,8 @@ _ROOMS = {
     "corpus": "PreparedCorpus PrepareSettings prepare_corpus",
     "doctor": "Finding describe diagnose diagnose_text model_info",
     "embed": (
-        "EmbedEstimate EmbedReport Embedder Sentence embed_file estimate_file fit_pooling store_pooling"
+        "EmbedEstimate EmbedReport Embedder Sentence VectorExplanation embed_file estimate_file "
+        "explain_vector fit_pooling store_pooling"
     ),
     "encoders": "load",
     "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
@@ -214,9 +223,9 @@ _ROOMS = {
     ),
     "serving": "ServeSettings make_app serve",
     "tasks": (
-        "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
-        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report evaluate "
-        "load_task mixes_text scores_text task_settings train"
+        "Classifier CoreferenceModel EncoderSettings EntailmentModel Explanation IntentModel "
+        "LabelledSpan ReadingModel RoleLabeller Scores Tagger TaskModel Training TrainingSettings "
+        "compare compare_report evaluate explain load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

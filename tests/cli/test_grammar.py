@@ -27,6 +27,7 @@ MODEL_IS_A_MEANS = (
     "index",
     "fit-pooling",
     "serve",
+    "explain",
 )
 MODEL_IS_THE_OBJECT = ("info", "convert", "doctor")
 READS_TEXT = ("embed", "neighbours", "uses", "perplexity", "score", "fill", "predict", "fit-pooling")

@@ -8,6 +8,7 @@ decompression   read plain or compressed files with bounded memory
 parsing    parse JSON and TOML that anybody may have written
 arrays     read arrays from files that may be damaged
 figures    draw pictures
+shading    words with colours, in a terminal and in HTML
 settings   check the fields of dataclasses, convert them from and to plain data
 grouping   group a stream of items, or draw a sample of them
 progress   show the progress of long work
@@ -60,6 +61,7 @@ from elmokit.base.settings import (
     setting_changes,
     settings_from_dict,
 )
+from elmokit.base.shading import Shade, shaded_for_terminal, shaded_html
 from elmokit.base.workers import belong_to_parent, can_fork, ordered_map
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "TEXT",
     "Advance",
     "Kind",
+    "Shade",
     "StartStep",
     "belong_to_parent",
     "bold_if_there",
@@ -119,6 +122,8 @@ __all__ = [
     "remove_remains",
     "setting_changes",
     "settings_from_dict",
+    "shaded_for_terminal",
+    "shaded_html",
     "shown",
     "temporary_folder",
     "text_ending",

@@ -17,6 +17,7 @@ from elmokit.cli.doctor import doctor
 from elmokit.cli.embed import embed
 from elmokit.cli.evaluate import evaluate
 from elmokit.cli.evaluate_search import evaluate_search
+from elmokit.cli.explain import explain
 from elmokit.cli.fill import fill
 from elmokit.cli.fit_pooling import fit_pooling
 from elmokit.cli.generate import generate
@@ -40,7 +41,7 @@ JOBS = {
     "Search": (index, search, evaluate_search),
     "Language model": (perplexity, score, fill, generate),
     "Pretrain": (prepare, pretrain),
-    "Tasks": (train, predict, evaluate, compare),
+    "Tasks": (train, predict, evaluate, compare, explain),
     "Serve": (serve,),
     "Models and files": (info, doctor, convert),
 }

@@ -6,12 +6,13 @@ model it uses is `--model`. docs/guides/command-line.md shows the whole grammar;
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from elmokit.errors import DataError
 from elmokit.tasks import TASKS
@@ -280,6 +281,15 @@ def refuse_together(**given: bool) -> None:
         raise click.UsageError(f"choose one of {' and '.join(names)}")
 
 
+def refuse_unused(names: Sequence[str], where: str) -> None:
+    """Raise a UsageError if one of these parameters was given on the command line, where it has no effect."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in names:
+            raise click.UsageError(f"{max(option.opts, key=len)} has no effect {where}")
+
+
 def stdin_is_terminal() -> bool:
     """Return whether standard input is a person at a keyboard, whom a command must not wait for."""
     return sys.stdin is None or sys.stdin.isatty()
@@ -331,6 +341,12 @@ def shown(prediction: Any, style: str) -> str:
         raise click.UsageError(f"--show {style}: the predictions of this task are shown as {known}")
     text: str = way()
     return text
+
+
+def page(shown: Sequence[Any]) -> str:
+    """Return a page of HTML that shows these results."""
+    parts = "\n".join(one.html() for one in shown)
+    return f'<!doctype html>\n<meta charset="utf-8">\n<title>elmokit</title>\n{parts}'
 
 
 def latency_of(source: "str | TextColumn | tuple[str, ...]") -> float | None:

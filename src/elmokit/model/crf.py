@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from elmokit.kernels import Packing
 
 _FORBIDDEN = -1e4  # finite, so that no gradient is infinity times zero
+_NEVER = -1e9
 _SAFE = 1e-30  # in a sum of exps above this, terms that float32 rounds to zero do not count
 
 
@@ -104,6 +105,32 @@ class CRF(nn.Module):
         return Beliefs(
             emissions, self._parts()[0], alpha, beta - emissions, by_step[packing.inverse[0].to(log_z.device)]
         )
+
+    def log_odds(self, emissions: Tensor, packing: Packing, starts: Tensor, allowed: Tensor) -> Tensor:
+        """Return log p / (1 - p), p that some tokens in a row have tags among those that are allowed.
+
+        1 - p is a sum over the first token whose tag is not, so that nothing is lost where p is nearly 1.
+
+        Args:
+            emissions: (S, K).
+            packing: How the sentences are packed.
+            starts: (n,) the first token of each run.
+            allowed: (R, K) bool, the tags that each token of a run may have.
+
+        Returns:
+            (n,), differentiable.
+        """
+        alpha, _ = self._alphas(emissions, packing)
+        beta, _ = self._alphas(emissions, packing, direction=1)
+        beta, inner = beta - emissions, self._parts()[0]
+        path, wrong = alpha[starts], []  # (n, K)
+        for number, tags in enumerate(allowed):
+            if number:
+                path = torch.logsumexp(path[:, :, None] + inner, dim=1) + emissions[starts + number]
+            after = beta[starts + number]
+            wrong.append(torch.logsumexp((path + after).masked_fill(tags, _NEVER), dim=1))
+            path = path.masked_fill(~tags, _NEVER)
+        return torch.logsumexp(path + after, dim=1) - torch.logsumexp(torch.stack(wrong), dim=0)
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return the scores between tags (K, K), from the boundary (K,) and to the boundary (K,)."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from elmokit.tasks.core import (
         Compared,
         EncoderSettings,
+        Explanation,
         MeasuredRun,
         Scores,
         TaskModel,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         TrainingSettings,
         comparison_text,
         evaluate,
+        explain,
         mixes_text,
         scores_text,
     )
@@ -32,10 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
-    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller", "Scores", "Tagger",
-    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
-    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text",
-    "task_settings", "train",
+    "Explanation", "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller",
+    "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare",
+    "compare_report", "comparison_text", "evaluate", "explain", "find_task", "load_task", "mixes_text",
+    "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.

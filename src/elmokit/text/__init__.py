@@ -38,7 +38,7 @@ from elmokit.text.tokenizers import (
 )
 from elmokit.text.tokens import Token, Tokenizer, lists_of_tokens, refuse_bare_string, tokens_from_list
 from elmokit.text.vocabulary import SPECIAL_TOKENS, UNKNOWN_TOKEN, Vocabulary
-from elmokit.text.word_search import Run, find_word, group_tokens, may_contain, one_spelling
+from elmokit.text.word_search import Run, find_one, find_word, group_tokens, may_contain, one_spelling
 
 __all__ = [
     "BEGIN_SENTENCE_TOKEN",
@@ -63,6 +63,7 @@ __all__ = [
     "count_scripts",
     "csv_rows",
     "default_spec",
+    "find_one",
     "find_word",
     "foreign_script",
     "group_tokens",

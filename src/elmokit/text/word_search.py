@@ -58,6 +58,39 @@ def find_word(
     return runs
 
 
+def find_one(tokens: Sequence[str], offsets: Sequence[Run], at: str | int) -> Run:
+    """Return where a word stands that occurs once, in upper or lower case if need be; or a position's token.
+
+    Args:
+        tokens: The tokens.
+        offsets: Start and end of each token in the text.
+        at: One word, or several; or the position of a token.
+
+    Raises:
+        ConfigError: It is not there, or several times.
+
+    Example:
+        >>> find_one(["The", "bank"], [(0, 3), (4, 8)], "bank"), find_one(["The"], [(0, 3)], 0)
+        ((1, 2), (0, 1))
+    """
+    if not isinstance(at, str):
+        if not 0 <= at < len(tokens):
+            raise ConfigError(f"at={at} is no position; expected one from 0 to {len(tokens) - 1}")
+        return (at, at + 1)
+    for match_case in (True, False):
+        found = find_word(tokens, offsets, at, match_case=match_case)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            places = ", ".join(str(start) for start, _ in found)
+            raise ConfigError(
+                f"{at!r} stands at the positions {places}; take one of them, such as at={found[0][0]}"
+            )
+    raise ConfigError(
+        f"{at!r} is not among the words {' '.join(tokens):.200}; pass whole words, or a position"
+    )
+
+
 def may_contain(text: str, word: str) -> bool:
     """Return whether `find_word` could find the word in this text, whatever its tokens and case.
 

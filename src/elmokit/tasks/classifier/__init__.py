@@ -14,16 +14,20 @@ from elmokit.tasks.classifier.head import (
 from elmokit.tasks.classifier.prediction import ClassifierPrediction, labels_text
 from elmokit.tasks.classifier.scores import count_labels, label_pairs
 from elmokit.tasks.core import (
+    Decision,
     Scores,
     TaskModel,
     TextInput,
     TokenPooling,
     by_frequency,
     check_labels,
+    choose,
     class_weights,
+    refuse_at,
     scores_from_counts,
     warn_of_labels,
 )
+from elmokit.text import Run
 
 __all__ = [
     "Classifier", "ClassifierHead", "ClassifierHeadSettings", "ClassifierPrediction",
@@ -95,6 +99,22 @@ class ClassifierTask:
         """Return the labels beside the text; a text without tokens has none."""
         output = output if item.tokens else PredictedLabels([], {})
         return ClassifierPrediction(**item.fields(), labels=output.labels, scores=output.scores)
+
+    def parts(self, item: TextInput) -> list[TextInput]:
+        """Return the text."""
+        return [item]
+
+    def decisions(
+        self, item: TextInput, output: PredictedLabels, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the labels that were chosen, or the one that is asked for."""
+        refuse_at(at, "the label is that of the whole text")
+        every = [Decision(one, key) for key, one in enumerate(self.labels)]
+        return choose(every, label, None) if label else [one for one in every if one.label in output.labels]
+
+    def labelled(self, example: LabelledText) -> list[tuple[str, Run | None]]:
+        """Return the labels, which are those of the whole text."""
+        return [(label, None) for label in example.labels]
 
 
 class Classifier(TaskModel[LabelledText, PredictedLabels, ClassifierPrediction]):

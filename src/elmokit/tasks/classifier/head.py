@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmokit.tasks.classifier.data import LabelledText
-from elmokit.tasks.core import HeadSettings, Hidden, Item, TaskSettings, TextPooling, TokenPooling
+from elmokit.tasks.core import HeadSettings, Hidden, Item, TaskSettings, TextPooling, TokenPooling, log_odds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,11 @@ class ClassifierHead(nn.Module):
             chosen = likely if self.multi_label else [max(scores, key=scores.__getitem__)]
             outputs.append(PredictedLabels(chosen, scores))
         return outputs
+
+    def evidence(self, hidden: Hidden, items: Sequence[Item], key: int) -> Tensor:
+        """Return the log-odds of the label with this number, (B,)."""
+        logits = self._logits(hidden)  # (B, K)
+        return logits[:, key] if self.multi_label else log_odds(logits, key)
 
     def _logits(self, hidden: Hidden) -> Tensor:
         logits: Tensor = self.linear(self.pooling(hidden.vectors, hidden.lengths))  # (B, K)

@@ -8,6 +8,7 @@ Each place has its own mix (Peters et al. 2018, section 3.3). Shapes: see `encod
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,22 @@ class LearntMix:
     place: str
     shares: list[float]
     gamma: float
+
+
+class WeightedLayers(NamedTuple):
+    """The layers of one encoder at one place, each times its weight in the mix.
+
+    Attributes:
+        encoder: its spec.
+        place: "input" or "output" of the task's RNN.
+        weights: of the layers, lowest first.
+        layers: (L, S, D).
+    """
+
+    encoder: str
+    place: str
+    weights: list[float]
+    layers: Tensor
 
 
 class TaskInputs(nn.Module):
@@ -69,6 +86,19 @@ class TaskInputs(nn.Module):
         device = next(self.parameters()).device
         none = torch.empty(sum(map(len, sentences)), 0, device=device)
         return torch.cat([none, *inputs], dim=1), torch.cat([none, *outputs], dim=1)
+
+    @torch.no_grad()
+    def weighted_layers(self, sentences: Sentences) -> list["WeightedLayers"]:
+        """Return what each mix sums up in use, those at the input first: x and e are made of these sums."""
+        found = []
+        for part in self._parts():
+            layers = part(sentences)  # (L, S, D)
+            for place, mix in (("input", part.input_mix), ("output", part.output_mix)):
+                if mix is not None:
+                    weights = mix.coefficients().to(layers)
+                    terms = layers * weights[:, None, None]
+                    found.append(WeightedLayers(part.encoder.spec, place, weights.tolist(), terms))
+        return sorted(found, key=lambda one: one.place)
 
     def regulariser(self) -> Tensor:
         """Return what the learnt mixes add to the loss."""

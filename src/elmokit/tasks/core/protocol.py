@@ -20,6 +20,7 @@ from elmokit.text import Tokenizer
 E = TypeVar("E", bound="Example")
 O = TypeVar("O")  # noqa: E741 (the output of a head)
 P = TypeVar("P")
+O_in = TypeVar("O_in", contravariant=True)
 E_in = TypeVar("E_in", bound="Example", contravariant=True)
 
 

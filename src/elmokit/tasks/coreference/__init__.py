@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.errors import DataError
-from elmokit.tasks.core import Scores, TaskModel
+from elmokit.tasks.core import Decision, Scores, TaskModel, TextInput
 from elmokit.tasks.coreference.data import FORMATS, CorefDocument, Question
 from elmokit.tasks.coreference.head import (
     CoreferenceHead,
@@ -16,9 +16,11 @@ from elmokit.tasks.coreference.prediction import (
     CoreferencePrediction,
     DocumentInput,
     FoundMention,
+    link_decisions,
     present_clusters,
 )
 from elmokit.tasks.coreference.scores import Clusters, score_clusters, score_questions, scores_of
+from elmokit.text import Run
 
 __all__ = [
     "CorefDocument", "CoreferenceHead", "CoreferenceHeadSettings", "CoreferenceModel",
@@ -87,6 +89,25 @@ class CoreferenceTask:
     def present(self, item: DocumentInput, output: LinkedMentions) -> CoreferencePrediction:
         """Return the clusters with the places of their mentions in the text."""
         return present_clusters(item, output)
+
+    def parts(self, item: DocumentInput) -> list[TextInput]:
+        """Return the document."""
+        return [TextInput(item.text, [token for sentence in item.sentences for token in sentence])]
+
+    def decisions(
+        self, item: DocumentInput, output: LinkedMentions, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the links of mentions to those before them, or one that is asked for by its words."""
+        return link_decisions(item, output, label=label, at=at)
+
+    def labelled(self, example: CorefDocument) -> list[tuple[str, Run | None]]:
+        """Return the mentions, each with the name of its cluster."""
+        tokens = example.tokens
+        return [
+            (" ".join(tokens[slice(*cluster[0])]), mention)
+            for cluster in example.clusters
+            for mention in cluster
+        ]
 
 
 def _in_words(tokens: Sequence[str], clusters: Clusters) -> str:

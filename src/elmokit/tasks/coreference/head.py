@@ -134,6 +134,11 @@ class CoreferenceHead(nn.Module):
                 outputs.append(self._clusters(vectors, item))
         return outputs
 
+    def evidence(self, hidden: Hidden, items: Sequence[Any], key: Question) -> Tensor:
+        """Return the log-odds that a mention means the same as one of some others and not nothing, (B,)."""
+        scores = [self._answers(vectors, item, key) for vectors, item in self._documents(hidden, items)]
+        return torch.stack(scores)[:, 1:].logsumexp(dim=1)
+
     def _documents(self, hidden: Hidden, items: Sequence[Any]) -> list[tuple[Tensor, Any]]:
         lengths = [sum(map(len, item.texts)) for item in items]
         return list(zip(torch.split(hidden.vectors, lengths), items, strict=True))

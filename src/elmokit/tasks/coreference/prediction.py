@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any
 
 from elmokit.embed import Text, refuse_unless
-from elmokit.tasks.core import plain_data
-from elmokit.tasks.coreference.data import split_tokens
+from elmokit.tasks.core import Decision, choose, plain_data
+from elmokit.tasks.coreference.data import Question, split_tokens
 from elmokit.tasks.coreference.head import LinkedMentions
-from elmokit.text import Token, Tokenizer, tokens_from_list
+from elmokit.text import Run, Token, Tokenizer, tokens_from_list
 
 _TERMINAL = (31, 32, 33, 34, 35, 36, 91, 92, 93, 94, 95, 96)  # codes of colours in a terminal
 _GOLDEN_ANGLE = 137.5  # degrees; colours of neighbouring numbers differ
@@ -133,3 +133,17 @@ def present_clusters(item: DocumentInput, output: LinkedMentions) -> Coreference
         ]
         clusters.append([FoundMention(item.text[start:end], start, end, p) for start, end, p in places])
     return CoreferencePrediction(item.text, item.texts, clusters)
+
+
+def link_decisions(
+    item: DocumentInput, output: LinkedMentions, *, label: str | None, at: Run | None
+) -> list[Decision]:
+    """Return for each mention but the first of a cluster that it means the same as those before it."""
+    tokens = list(chain.from_iterable(item.sentences))
+    made = []
+    for cluster in output.clusters:
+        (start, end), *_ = mentions = sorted(cluster)
+        name = item.text[tokens[start].start : tokens[end - 1].end]
+        for number, mention in enumerate(mentions[1:], start=1):
+            made.append(Decision(name, Question(mention, tuple(mentions[:number])), mention))
+    return choose(made, label, at)

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.errors import DataError
-from elmokit.tasks.core import Scores, TaskModel, by_frequency, check_labels, class_weights, warn_of_labels
+from elmokit.tasks.core import (
+    Decision,
+    Scores,
+    TaskModel,
+    TextInput,
+    by_frequency,
+    check_labels,
+    choose,
+    class_weights,
+    refuse_at,
+    warn_of_labels,
+)
 from elmokit.tasks.entailment.data import FORMATS, LabelledPair, scores_of
 from elmokit.tasks.entailment.head import (
     EntailmentHead,
@@ -14,6 +25,7 @@ from elmokit.tasks.entailment.head import (
 )
 from elmokit.tasks.entailment.prediction import EntailmentPrediction, PairInput
 from elmokit.tasks.entailment.scores import pearson, score_labels, score_numbers, spearman
+from elmokit.text import Run
 
 __all__ = [
     "EntailmentHead", "EntailmentHeadSettings", "EntailmentModel", "EntailmentPrediction",
@@ -104,6 +116,25 @@ class EntailmentTask:
             score=output.score if some else None,
             alignment=output.alignment.tolist(),
         )
+
+    def parts(self, item: PairInput) -> list[TextInput]:
+        """Return both texts."""
+        return [item.premise, item.hypothesis]
+
+    def decisions(
+        self, item: PairInput, output: PairOutput, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the label that was chosen or is asked for, or the score."""
+        refuse_at(at, "the label is that of the whole pair")
+        if output.score is not None:
+            return choose([Decision("score", 0, unit="score")], label, None)
+        return choose(
+            [Decision(one, key) for key, one in enumerate(self.labels)], label or output.label, None
+        )
+
+    def labelled(self, example: LabelledPair) -> list[tuple[str, Run | None]]:
+        """Return the label, which is that of the whole pair."""
+        return [(example.label, None)]
 
 
 class EntailmentModel(TaskModel[LabelledPair, PairOutput, EntailmentPrediction]):

@@ -29,6 +29,7 @@ from elmokit.tasks.core import (
     TextPooling,
     TrainingSettings,
     attention,
+    log_odds,
     pad,
 )
 from elmokit.tasks.entailment.data import LabelledPair
@@ -143,6 +144,14 @@ class EntailmentHead(nn.Module):
             scores = dict(zip(self.labels, logits[row].softmax(dim=0).tolist(), strict=True))
             outputs.append(PairOutput(max(scores, key=scores.__getitem__), scores, None, alignment))
         return outputs
+
+    def evidence(self, hidden: Hidden, items: Sequence[Item], key: int) -> Tensor:
+        """Return the log-odds of the label with this number, or the score, (B,)."""
+        logits, _ = self._logits(hidden)  # (B, K)
+        if self.labels:
+            return log_odds(logits, key)
+        low, high = self.span
+        return low + (high - low) * torch.sigmoid(logits[:, 0])
 
     def _logits(self, hidden: Hidden) -> tuple[Tensor, Tensor]:
         """Return (B, K), and the attention of each second text to the first, (B, T, T)."""

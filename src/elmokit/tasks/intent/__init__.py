@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.tasks.classifier import ClassifierHeadSettings, ClassifierSettings, ClassifierTask
-from elmokit.tasks.core import Scores, TaskModel, TextInput
+from elmokit.tasks.core import Decision, Scores, TaskModel, TextInput
 from elmokit.tasks.intent.data import FORMATS, IntentText
 from elmokit.tasks.intent.head import IntentHead, IntentSettings, PredictedIntent
 from elmokit.tasks.intent.prediction import IntentPrediction
 from elmokit.tasks.intent.scores import score_intents
 from elmokit.tasks.tagger import Scheme, TaggerTask, tag_fields
+from elmokit.text import Run
 
 __all__ = [
     "IntentModel",
@@ -92,6 +93,23 @@ class IntentTask:
         fields = tag_fields(item, output.slots, self.slots.learnt_scheme, self.scheme)
         intent = self.intents.present(item, output.intent)
         return IntentPrediction(**fields, labels=intent.labels, scores=intent.scores)
+
+    def parts(self, item: TextInput) -> list[TextInput]:
+        """Return the text."""
+        return [item]
+
+    def decisions(
+        self, item: TextInput, output: PredictedIntent, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the intent and the slots, or the one that is asked for."""
+        if at is not None or (label is not None and label not in self.labels):
+            return self.slots.decisions(item, output.slots, label=label, at=at)
+        intents = self.intents.decisions(item, output.intent, label=label, at=None)
+        return intents if label else intents + self.slots.decisions(item, output.slots, label=None, at=None)
+
+    def labelled(self, example: IntentText) -> list[tuple[str, Run | None]]:
+        """Return the intent and the slots."""
+        return self.intents.labelled(example.intent) + self.slots.labelled(example.slots)
 
 
 def _classifier_settings(settings: IntentSettings) -> ClassifierSettings:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from elmokit.tasks.classifier import ClassifierHead, PredictedLabels, TokenPooling
 from elmokit.tasks.core import Hidden, Item
 from elmokit.tasks.intent.data import IntentText
-from elmokit.tasks.tagger import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings
+from elmokit.tasks.tagger import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings, TagRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +50,9 @@ class IntentHead(nn.Module):
         """Return the outputs of both heads."""
         pairs = zip(self.slots.decode(hidden, items), self.intents.decode(hidden, items), strict=True)
         return [PredictedIntent(slots, intent) for slots, intent in pairs]
+
+    def evidence(self, hidden: Hidden, items: Sequence[Item], key: int | TagRun) -> Tensor:
+        """Return the log-odds of an intent, by its number, or of a slot, (B,)."""
+        if isinstance(key, TagRun):
+            return self.slots.evidence(hidden, items, key)
+        return self.intents.evidence(hidden, items, key)

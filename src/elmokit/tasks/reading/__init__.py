@@ -7,12 +7,19 @@ from typing import Any
 import numpy as np
 
 from elmokit.errors import DataError
-from elmokit.tasks.core import Scores, TaskModel
+from elmokit.tasks.core import Decision, Scores, TaskModel, TextInput, choose, refuse_at
 from elmokit.tasks.reading.data import FORMATS, AskedPassage, Passage, windows_of
 from elmokit.tasks.reading.head import FoundAnswers, ReadingHead, ReadingHeadSettings, ReadingSettings
-from elmokit.tasks.reading.prediction import AnswerSpan, ReadingPrediction, present_answers, read_question
+from elmokit.tasks.reading.prediction import (
+    AnswerSpan,
+    ReadingPrediction,
+    present_answers,
+    question_text,
+    read_question,
+    row_run,
+)
 from elmokit.tasks.reading.scores import answer_text, score_answers
-from elmokit.text import Tokenizer, count_scripts
+from elmokit.text import Run, Tokenizer, count_scripts
 
 __all__ = [
     "AnswerSpan", "AskedPassage", "FoundAnswers", "Passage", "ReadingHead", "ReadingHeadSettings",
@@ -98,6 +105,26 @@ class ReadingTask:
     def present(self, item: AskedPassage, output: FoundAnswers) -> ReadingPrediction:
         """Return the answers with their places in the passage."""
         return present_answers(item, output)
+
+    def parts(self, item: AskedPassage) -> list[TextInput]:
+        """Return the question and the passage, of which some tokens are read in two windows."""
+        tokens = [token for start, end in item.windows for token in item.passage.tokens[start:end]]
+        return [question_text(item), TextInput(item.passage.text, tokens)]
+
+    def decisions(
+        self, item: AskedPassage, output: FoundAnswers, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the answer, or the candidate that is asked for by its text."""
+        refuse_at(at, "an answer is asked for by its text, as a label")
+        spans = [span for span, _ in output.spans]
+        found = [Decision(item.passage.text_of(span), span, row_run(item, span)) for span in spans]
+        found += [Decision(_NO_ANSWER, None)] if output.none is not None else []
+        best = _NO_ANSWER if output.best is None else item.passage.text_of(output.best)
+        return choose(found, label or best, None)[:1]
+
+    def labelled(self, example: AskedPassage) -> list[tuple[str, Run | None]]:
+        """Return the answers with their places."""
+        return [(example.passage.text_of(span), row_run(example, span)) for span in example.spans]
 
     def _with_windows(self, item: AskedPassage) -> AskedPassage:
         return replace(item, windows=windows_of(len(item.passage.tokens), self.settings.head.window))

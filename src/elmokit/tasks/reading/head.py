@@ -182,6 +182,26 @@ class ReadingHead(nn.Module):
             outputs.append(FoundAnswers(ranked, missing))
         return outputs
 
+    def evidence(self, hidden: Hidden, items: Sequence[AskedPassage], key: Span | None) -> Tensor:
+        """Return the log-odds that a span is the answer, or that there is none, (B,)."""
+        starts, ends, none = self._scores(hidden, items)  # (N, T), (N, T), (B,)
+        after = ends.flip(1).logcumsumexp(dim=1).flip(1)  # (N, T): log Σ exp(e_j) over j ≥ i
+        windows = items[0].windows
+        right, wrong = [], []  # (B,) each
+        for number, (begin, end) in enumerate(windows):
+            own = slice(number, None, len(windows))
+            s, e, rest = starts[own], ends[own], after[own]  # (B, T) each
+            if key is not None and begin <= key[0] and key[1] < end:
+                first, last = key[0] - begin, key[1] - begin
+                right.append(s[:, first] + e[:, last])
+                others = torch.cat([e[:, first:last], e[:, last + 1 :]], dim=1)
+                others = functional.pad(others, (0, 1), value=_NEVER).logsumexp(dim=1, keepdim=True)
+                rest = torch.cat([rest[:, :first], others, rest[:, first + 1 :]], dim=1)
+            wrong.append((s + rest).logsumexp(dim=1))
+        if none is not None:
+            (right if key is None else wrong).append(none)
+        return torch.stack(right).logsumexp(dim=0) - torch.stack(wrong).logsumexp(dim=0)
+
     def _scores(self, hidden: Hidden, items: Sequence[AskedPassage]) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return s and e, (N, T) each, `_NEVER` in the padding; and z, (B,), if there may be no answer."""
         parts = iter(torch.split(hidden.vectors, hidden.lengths.tolist()))

@@ -6,9 +6,9 @@ from typing import Any
 
 from elmokit.errors import ConfigError, DataError
 from elmokit.tasks.core import TextInput, plain_data
-from elmokit.tasks.reading.data import AskedPassage, Passage
+from elmokit.tasks.reading.data import AskedPassage, Passage, Span
 from elmokit.tasks.reading.head import FoundAnswers
-from elmokit.text import Tokenizer
+from elmokit.text import Run, Token, Tokenizer, tokens_from_list
 
 _PASSAGE = ("passage", "context")
 
@@ -91,3 +91,25 @@ def present_answers(item: AskedPassage, output: FoundAnswers) -> ReadingPredicti
     ]
     answer = candidates[0] if output.best is not None else None
     return ReadingPrediction(item.id, item.passage.text, answer, candidates, output.none)
+
+
+def question_text(item: AskedPassage) -> TextInput:
+    """Return the question with the places of its tokens; as tokens joined by blanks if it has others."""
+    tokens, end = [], 0
+    for word in item.question:
+        start = item.id.find(word, end)
+        if start < 0:
+            return TextInput(" ".join(item.question), tokens_from_list(item.question))
+        end = start + len(word)
+        tokens.append(Token(word, start, end))
+    return TextInput(item.id, tokens)
+
+
+def row_run(item: AskedPassage, span: Span) -> Run:
+    """Return where a span of the passage is first read whole, among the tokens of all `texts`."""
+    row = len(item.question)
+    for begin, end in item.windows:
+        if begin <= span[0] and span[1] < end:
+            return (row + span[0] - begin, row + span[1] - begin + 1)
+        row += end - begin
+    return (0, row)  # it is longer than a window, or lies across the edge of one

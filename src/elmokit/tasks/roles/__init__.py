@@ -4,12 +4,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.errors import DataError
-from elmokit.tasks.core import Scores, TaskModel, by_frequency, check_labels, warn_of_labels
+from elmokit.tasks.core import (
+    Decision,
+    Scores,
+    TaskModel,
+    TextInput,
+    by_frequency,
+    check_labels,
+    warn_of_labels,
+)
 from elmokit.tasks.roles.data import FORMATS, Frame, FramedSentence
 from elmokit.tasks.roles.head import PredictedFrame, RolesHead, RolesHeadSettings, RolesSettings
-from elmokit.tasks.roles.prediction import RoleFrame, RolesInput, RolesPrediction, present_frames
+from elmokit.tasks.roles.prediction import (
+    RoleFrame,
+    RolesInput,
+    RolesPrediction,
+    frame_decisions,
+    present_frames,
+)
 from elmokit.tasks.roles.scores import arguments_of, score_roles
-from elmokit.tasks.tagger import OUTSIDE, find_spans, kind_of
+from elmokit.tasks.tagger import OUTSIDE, find_spans, kind_of, labelled_spans
+from elmokit.text import Run
 
 __all__ = [
     "Frame", "FramedSentence", "PredictedFrame", "RoleFrame", "RoleLabeller", "RolesHead",
@@ -82,6 +97,20 @@ class RolesTask:
     def present(self, item: RolesInput, output: list[PredictedFrame]) -> RolesPrediction:
         """Return frames with the places of their roles in the text."""
         return present_frames(item, output)
+
+    def parts(self, item: RolesInput) -> list[TextInput]:
+        """Return the text."""
+        return [item]
+
+    def decisions(
+        self, item: RolesInput, output: list[PredictedFrame], *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return predicates and roles, or those that are asked for."""
+        return frame_decisions(item, output, label=label, at=at)
+
+    def labelled(self, example: FramedSentence) -> list[tuple[str, Run | None]]:
+        """Return the predicates and the roles around them."""
+        return [place for frame in example.frames for place in labelled_spans(frame.tags, "BIO")]
 
 
 def _in_words(tokens: Sequence[str], frames: Sequence[Frame]) -> str:

@@ -25,7 +25,7 @@ from elmokit.kernels import Dropout, bidirectional_lstm
 from elmokit.model import Packing
 from elmokit.tasks.core import HeadSettings, Hidden, TaskSettings
 from elmokit.tasks.roles.data import FramedSentence
-from elmokit.tasks.tagger import PredictedTags, TaggerHead
+from elmokit.tasks.tagger import PredictedTags, TaggerHead, TagRun
 
 _TOGETHER = 16_384  # tokens, once for each predicate, that are decoded together
 
@@ -149,6 +149,16 @@ class RolesHead(nn.Module):
                 share = shares[place.row][place.predicate]
                 frames[place.row].append(PredictedFrame(place.predicate, share > 0.5, share, tags))
         return frames
+
+    def evidence(self, hidden: Hidden, items: Sequence[Any], key: tuple[int, TagRun | None]) -> Tensor:
+        """Return the log-odds of a role around a predicate or, without a role, of the predicate, (B,)."""
+        predicate, run = key
+        if run is None:
+            starts = hidden.lengths.cumsum(0) - hidden.lengths  # (B,)
+            logits: Tensor = self.finder(hidden.vectors)[starts + predicate, 0]
+            return logits
+        places = list(_places(hidden, [(predicate,)] * len(items)))
+        return self.tagger.evidence(self._read(hidden, places), items, run)
 
     def _read(self, hidden: Hidden, places: Sequence[_Place]) -> Hidden:
         """Read the sentence of each predicate again, and return vectors (Q, 2N)."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from elmokit.errors import ConfigError
-from elmokit.tasks.core import TextInput, plain_data
+from elmokit.tasks.core import Decision, TextInput, choose, overlap, plain_data
 from elmokit.tasks.roles.data import VERB
 from elmokit.tasks.roles.head import PredictedFrame
-from elmokit.tasks.tagger import LabelledSpan
-from elmokit.text import Tokenizer
+from elmokit.tasks.tagger import LabelledSpan, TagRun
+from elmokit.text import Run, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,41 @@ class RolesPrediction:
         return plain_data(self)
 
 
+def frame_decisions(
+    item: RolesInput, frames: Sequence[PredictedFrame], *, label: str | None, at: Run | None
+) -> list[Decision]:
+    """Return the predicates that were found and the roles around them, or those that are asked for.
+
+    Args:
+        item: the text.
+        frames: of its predicates.
+        label: a role.
+        at: a predicate, with all its roles, or the words of a role.
+    """
+    made = []
+    for frame in _asked(item, frames):
+        place, word = (frame.predicate, frame.predicate + 1), item.tokens[frame.predicate].text
+        own = [Decision(VERB, (frame.predicate, None), place)]
+        for span, _ in frame.tags.spans:
+            tags = tuple((tag,) for tag in frame.tags.tags[span.start : span.end])
+            if span.label != VERB:
+                key = (frame.predicate, TagRun(span.start, tags))
+                own.append(Decision(span.label, key, (span.start, span.end), of=word))
+        if at is not None and not overlap(place, at):
+            own = [one for one in own if one.place is not None and overlap(one.place, at)]
+        made += own
+    return choose(made, label, None) if made or at is None else choose(made, label, at)
+
+
+def _asked(item: RolesInput, frames: Sequence[PredictedFrame]) -> list[PredictedFrame]:
+    """Return the frames of the predicates that were given or, if none were, of those that were found."""
+    return [frame for frame in frames if item.predicates is None or frame.predicate in item.predicates]
+
+
 def present_frames(item: RolesInput, frames: Sequence[PredictedFrame]) -> RolesPrediction:
     """Return the frames of the predicates that were given or, if none were, of those that were found."""
     shown = []
-    for frame in frames:
-        if item.predicates is not None and frame.predicate not in item.predicates:
-            continue
+    for frame in _asked(item, frames):
         roles = []
         for span, probability in frame.tags.spans:
             start, end = item.tokens[span.start].start, item.tokens[span.end - 1].end

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from elmokit.errors import ConfigError
 from elmokit.tasks.core import (
+    Decision,
     Scores,
     TaskModel,
     TextInput,
@@ -15,15 +16,23 @@ from elmokit.tasks.core import (
     warn_of_labels,
 )
 from elmokit.tasks.tagger.data import FORMATS, TaggedText, json_tags, scheme_of, tagged_text
-from elmokit.tasks.tagger.head import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings
-from elmokit.tasks.tagger.prediction import LabelledSpan, TaggerPrediction, tag_fields
+from elmokit.tasks.tagger.head import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings, TagRun
+from elmokit.tasks.tagger.prediction import (
+    LabelledSpan,
+    TaggerPrediction,
+    labelled_spans,
+    tag_decisions,
+    tag_fields,
+)
 from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, find_spans, is_legal, kind_of, write_spans
 from elmokit.tasks.tagger.scores import count_tags, span_values, tag_pairs
+from elmokit.text import Run
 
 __all__ = [
-    "OUTSIDE", "LabelledSpan", "PredictedTags", "Scheme", "TaggedText", "Tagger", "TaggerHead",
+    "OUTSIDE", "LabelledSpan", "PredictedTags", "Scheme", "TagRun", "TaggedText", "Tagger", "TaggerHead",
     "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "find_spans",
-    "is_legal", "json_tags", "kind_of", "span_values", "tag_fields", "tag_pairs", "tagged_text",
+    "is_legal", "json_tags", "kind_of", "labelled_spans", "span_values", "tag_decisions", "tag_fields",
+    "tag_pairs", "tagged_text",
 ]  # fmt: skip
 
 
@@ -99,6 +108,20 @@ class TaggerTask:
     def present(self, item: TextInput, output: PredictedTags) -> TaggerPrediction:
         """Return tags and spans with their places in the text."""
         return TaggerPrediction(**tag_fields(item, output, self.learnt_scheme, self.scheme))
+
+    def parts(self, item: TextInput) -> list[TextInput]:
+        """Return the text."""
+        return [item]
+
+    def decisions(
+        self, item: TextInput, output: PredictedTags, *, label: str | None, at: Run | None
+    ) -> list[Decision]:
+        """Return the spans that were found, or the label that is asked for at a token."""
+        return tag_decisions(output, self.tags, self.learnt_scheme, label=label, at=at)
+
+    def labelled(self, example: TaggedText) -> list[tuple[str, Run | None]]:
+        """Return the spans, or the tags of all tokens."""
+        return labelled_spans(example.tags, self.learnt_scheme)
 
     def _kind(self, tag: str) -> str:
         return kind_of(tag, self.learnt_scheme)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +48,13 @@ class PredictedTags:
     tags: list[str]
     probabilities: list[float] = field(default_factory=list)
     spans: list[tuple[Span, float]] = field(default_factory=list)
+
+
+class TagRun(NamedTuple):
+    """Tokens in a row, from `start` on, and the tags that each of them may have."""
+
+    start: int
+    tags: tuple[tuple[str, ...], ...]
 
 
 class TaggerHead(nn.Module):
@@ -109,6 +117,19 @@ class TaggerHead(nn.Module):
             outputs.append(PredictedTags(tags, of_chosen[start : start + length], spans))
             start += length
         return outputs
+
+    def evidence(self, hidden: Hidden, items: Sequence[Item], key: TagRun) -> Tensor:
+        """Return the log-odds that some tokens of the one text of each item have certain tags, (B,)."""
+        emissions = self.linear(hidden.vectors)  # (S, K)
+        known = len(self.tags)
+        crf = self.crf
+        if crf is None:  # tags that do not depend on each other: a CRF whose steps all score zero
+            crf = CRF(torch.ones(known + 1, known + 1, dtype=torch.bool)).to(emissions.device)
+        allowed = torch.zeros(len(key.tags), known, dtype=torch.bool, device=emissions.device)
+        for row, tags in zip(allowed, key.tags, strict=True):
+            row[[self._ids[tag] for tag in tags]] = True
+        starts = (hidden.lengths.cumsum(0) - hidden.lengths + key.start).to(emissions.device)  # (B,)
+        return crf.log_odds(emissions, hidden.packing, starts, allowed)
 
 
 def legal_steps(tags: Sequence[str], scheme: Scheme) -> Tensor:

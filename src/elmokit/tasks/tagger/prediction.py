@@ -1,11 +1,14 @@
 """What a tagger says about one text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from elmokit.tasks.core import TextInput, plain_data
-from elmokit.tasks.tagger.head import PredictedTags
-from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, convert
+from elmokit.errors import ConfigError
+from elmokit.tasks.core import Decision, TextInput, choose, overlap, plain_data
+from elmokit.tasks.tagger.head import PredictedTags, TagRun
+from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, Span, convert, find_spans, kind_of
+from elmokit.text import Run
 
 
 @dataclass(frozen=True)
@@ -65,3 +68,42 @@ def tag_fields(given: TextInput, output: PredictedTags, learnt: Scheme, shown: S
         "tag_probabilities": output.probabilities,
         "spans": spans,
     }
+
+
+def tag_decisions(
+    output: PredictedTags, known: Sequence[str], scheme: Scheme, *, label: str | None, at: Run | None
+) -> list[Decision]:
+    """Return the spans that were found, or all tokens where tags are plain; or what is asked for.
+
+    Args:
+        output: of the head.
+        known: the tag set.
+        scheme: of the tags.
+        label: of the decision; with `at`, it may be one that was not chosen.
+        at: the tokens.
+    """
+    spans = [span for span, _ in output.spans]
+    if scheme == "plain":
+        spans = [Span(place, place + 1, tag) for place, tag in enumerate(output.tags)]
+    made = [_decision(span, [[tag] for tag in output.tags[span.start : span.end]]) for span in spans]
+    there = [one for one in made if at is not None and one.place is not None and overlap(one.place, at)]
+    if at is None or any(label in (None, one.label) for one in there):
+        return choose(made, label, at)
+    label = label or OUTSIDE
+    tags = [tag for tag in known if kind_of(tag, scheme) == label]
+    if not tags:
+        labels = ", ".join(sorted({kind_of(tag, scheme) for tag in known}))
+        raise ConfigError(f"{label!r} is none of the model's labels, {labels}")
+    return [_decision(Span(*at, label), [tags] * (at[1] - at[0]))]
+
+
+def _decision(span: Span, tags: Sequence[Sequence[str]]) -> Decision:
+    run = TagRun(span.start, tuple(map(tuple, tags)))
+    return Decision(span.label, run, (span.start, span.end))
+
+
+def labelled_spans(tags: Sequence[str], scheme: Scheme) -> list[tuple[str, Run | None]]:
+    """Return the labels of all spans with their tokens, or those of all tokens where tags are plain."""
+    if scheme == "plain":
+        return [(tag, (place, place + 1)) for place, tag in enumerate(tags)]
+    return [(span.label, (span.start, span.end)) for span in find_spans(tags)]
