@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-server test-flair test-minimum fuzz sanitize lint docs dist bench clean
+.PHONY: demo test test-all test-server test-flair test-minimum fuzz sanitize lint docs course dist bench clean
 .DELETE_ON_ERROR:
 
 # torch first and pinned: any other way of asking for it may bring gigabytes of GPU libraries.
@@ -27,7 +27,7 @@ test: lint
 	$(BIN)/pytest -n 2
 
 # Everything that takes too long for every change: run it before a release.
-test-all: test docs dist sanitize test-flair test-minimum fuzz test-server
+test-all: test docs course dist sanitize test-flair test-minimum fuzz test-server
 
 # The site: build/docs/index.html. Warnings are errors; the examples of the pages run as tests.
 .venv/docs-ready: .venv/ready
@@ -37,6 +37,10 @@ test-all: test docs dist sanitize test-flair test-minimum fuzz test-server
 docs: .venv/docs-ready
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
 	$(BIN)/pytest tests/test_docs.py
+
+# The course: every chapter runs and prints what its pages show; the pictures go to build/course.
+course: .venv/ready
+	OMP_NUM_THREADS=1 $(BIN)/python docs/course/run.py
 
 # Wheels with and without the native kernel, sdist, and a smoke test of the wheels in an empty environment outside the
 # repository.

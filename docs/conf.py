@@ -3,6 +3,7 @@
 import re
 from html import escape
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -12,6 +13,7 @@ from matplotlib.mathtext import math_to_image
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
 
 import elmokit
 
@@ -101,8 +103,37 @@ def find_public_name(
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"elmokit.{name}", node, content)
 
 
+class CourseSection(SphinxDirective):
+    """A section of a chapter's script and what it printed, on the page of that chapter.
+
+    The name is given as `{section} counting words`; the number of the chapter begins the name of the page.
+    The section lies between the line `# --- counting words` and the next such line (see course/run.py).
+    """
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the code, and below it the output if there is any."""
+        course = Path(self.env.srcdir) / "course"
+        chapter = f"chapter_{self.env.docname.rpartition('/')[2][:2]}"
+        shown = []
+        for file, language in [(f"code/{chapter}.py", "python"), (f"output/{chapter}.txt", "text")]:
+            self.env.note_dependency(str(course / file))
+            parts = re.split(r"^# --- (.+)$", (course / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+            texts = dict(zip(parts[1::2], parts[2::2], strict=True))
+            if self.arguments[0] not in texts:
+                raise self.error(f"{file} has no section {self.arguments[0]!r}, only {list(texts)}")
+            if text := texts[self.arguments[0]].strip("\n"):
+                shown.append(
+                    nodes.literal_block(text, text, language=language, classes=[f"course-{language}"])
+                )
+        return shown
+
+
 def setup(app: Sphinx) -> None:
-    """Register the formulas, the equations of docstrings, and the links to public names."""
+    """Register formulas, sections of the course, equations of docstrings, and links to public names."""
+    app.add_directive("section", CourseSection)
     app.connect("missing-reference", find_public_name)
     app.add_html_math_renderer("svg", (write_inline_math, None), (write_block_math, None))
     app.connect("autodoc-process-docstring", keep_equations, priority=400)
