@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         IntentModel,
         LabelledSpan,
         ReadingModel,
+        RelationModel,
         RoleLabeller,
         Scores,
         Tagger,
@@ -132,6 +133,7 @@ __all__ = [
     "PreparedCorpus",
     "ReadingModel",
     "Recipe",
+    "RelationModel",
     "RetrievalScores",
     "RoleLabeller",
     "ScalarMix",
@@ -215,8 +217,8 @@ _ROOMS = {
     "serving": "ServeSettings make_app serve",
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
-        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report evaluate "
-        "load_task mixes_text scores_text task_settings train"
+        "RelationModel RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report "
+        "evaluate load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

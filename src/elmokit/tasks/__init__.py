@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
+    from elmokit.tasks.relations import RelationModel
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
 
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
-    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller", "Scores", "Tagger",
-    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
+    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RelationModel", "RoleLabeller", "Scores",
+    "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
     "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text",
     "task_settings", "train",
 ]  # fmt: skip
@@ -47,6 +48,7 @@ TASKS = {
     "reading": "elmokit.tasks.reading",
     "roles": "elmokit.tasks.roles",
     "coreference": "elmokit.tasks.coreference",
+    "relations": "elmokit.tasks.relations",
 }
 
 _ELSEWHERE = {
@@ -56,6 +58,7 @@ _ELSEWHERE = {
     "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
+    "relations": ("RelationModel",),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
 }

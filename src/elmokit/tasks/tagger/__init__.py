@@ -16,14 +16,16 @@ from elmokit.tasks.core import (
 )
 from elmokit.tasks.tagger.data import FORMATS, TaggedText, json_tags, scheme_of, tagged_text
 from elmokit.tasks.tagger.head import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings
+from elmokit.tasks.tagger.multi_head import RelatedEntities, read_multi_head
 from elmokit.tasks.tagger.prediction import LabelledSpan, TaggerPrediction, tag_fields
 from elmokit.tasks.tagger.schemes import OUTSIDE, Scheme, find_spans, is_legal, kind_of, write_spans
 from elmokit.tasks.tagger.scores import count_tags, span_values, tag_pairs
 
 __all__ = [
-    "OUTSIDE", "LabelledSpan", "PredictedTags", "Scheme", "TaggedText", "Tagger", "TaggerHead",
-    "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "find_spans",
-    "is_legal", "json_tags", "kind_of", "span_values", "tag_fields", "tag_pairs", "tagged_text",
+    "OUTSIDE", "LabelledSpan", "PredictedTags", "RelatedEntities", "Scheme", "TaggedText", "Tagger",
+    "TaggerHead", "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags",
+    "find_spans", "is_legal", "json_tags", "kind_of", "read_multi_head", "span_values", "tag_fields",
+    "tag_pairs", "tagged_text",
 ]  # fmt: skip
 
 
