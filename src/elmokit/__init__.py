@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from elmokit.encoders import load
     from elmokit.formats import ModelBundle, bundled_names, bundled_task_names, load_model, save_model
+    from elmokit.graph import GraphEdge, GraphNode, KnowledgeGraph, LinkSettings, build_graph, read_graph
     from elmokit.language_model import (
         Candidate,
         LanguageModel,
@@ -113,12 +114,16 @@ __all__ = [
     "EncoderSettings",
     "EntailmentModel",
     "Finding",
+    "GraphEdge",
+    "GraphNode",
     "Hit",
     "Index",
     "IndexReport",
     "IntentModel",
+    "KnowledgeGraph",
     "LabelledSpan",
     "LanguageModel",
+    "LinkSettings",
     "MaskedLanguageModel",
     "MaskedScore",
     "MaskedScores",
@@ -153,6 +158,7 @@ __all__ = [
     "VectorFile",
     "WordUse",
     "WordUses",
+    "build_graph",
     "bundled_names",
     "bundled_task_names",
     "compare",
@@ -179,6 +185,7 @@ __all__ = [
     "prepare_corpus",
     "pretrain",
     "read_documents",
+    "read_graph",
     "read_judgements",
     "read_queries",
     "read_recipe",
@@ -203,6 +210,7 @@ _ROOMS = {
     ),
     "encoders": "load",
     "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
+    "graph": "GraphEdge GraphNode KnowledgeGraph LinkSettings build_graph read_graph",
     "language_model": (
         "Candidate LanguageModel MaskedLanguageModel MaskedScore Perplexity SentenceScore load_lm "
         "perplexity_file"
