@@ -16,6 +16,7 @@ WIDTH, FLOOR, GAP, LEFT, RIGHT = 880, 58, 8, 30, 850
 ROOMS = {
     "cli": "one file per command: parse, call, print",
     "compat": "AllenNLP, bilm-tf, ELMoForManyLangs, simple_elmo",
+    "graph": "documents to a knowledge graph",
     "integrations": "spaCy, transformers, scikit-learn, …",
     "serving": "HTTP API and a page",
     "tasks": "tasks/core, one package per task",
@@ -37,7 +38,7 @@ ROOMS = {
     "errors": "ElmoError and its subclasses",
 }
 COLOURS = {  # by job: what users call, what learns, what embeds, what everything stands on
-    "#dbeafe": ("cli", "compat", "integrations", "serving", "doctor"),
+    "#dbeafe": ("cli", "compat", "graph", "integrations", "serving", "doctor"),
     "#dcfce7": ("tasks", "search", "pretraining", "training", "encoders", "language_model", "corpus"),
     "#fef3c7": ("embed", "decoding", "vectors", "formats", "model"),
     "#ede9fe": ("kernels", "text", "base", "errors"),

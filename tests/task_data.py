@@ -116,12 +116,30 @@ def write_documents(folder, part):
     (folder / f"{part}.conll").write_text("\n\n".join(blocks) + "\n")
 
 
+def write_relations(folder, part):
+    """Marked entities and what one does to the other, in both orders of the text."""
+    rows = []
+    for number, (words, _, verb) in enumerate(sentences()):
+        text = " ".join(words)
+        person, place = next(one for one in PEOPLE if one in text), next(one for one in PLACES if one in text)
+        text = text.replace(person, f"<e1>{person}</e1>").replace(place, f"<e2>{place}</e2>")
+        label = "Other" if verb == "likes" else f"{verb}(e1,e2)"
+        rows.append(f"{number}\t{label}\t{text}")
+    (folder / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+
+
 TEXTS = ["Grace Hopper left New York.", "", ["Ada", "saw"]]
 
 # For each task: what writes its tiny data, and what it is asked to predict. A new task adds a line to both.
 INPUTS = dict.fromkeys(("tagger", "classifier", "intent", "roles", "coreference"), TEXTS) | {
     "entailment": [("Ada saw Rome .", "Ada saw it ."), "Ada left .\tAda saw it .", "", (["Ada"], [])],
     "reading": [("Who ?", "Ada saw Rome ."), "Where ?\tAda left New York .", "", (["Who"], [])],
+    "relations": [
+        "<e1>Grace Hopper</e1> left <e2>New York</e2>.",
+        {"text": "Ada saw Rome .", "entities": [{"start": 0, "end": 3}, {"start": 8, "end": 12}]},
+        "",
+        ["Ada", "saw"],
+    ],
 }
 WRITERS = {
     "tagger": write_tagged,
@@ -131,4 +149,5 @@ WRITERS = {
     "reading": write_questions,
     "roles": write_frames,
     "coreference": write_documents,
+    "relations": write_relations,
 }

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from elmokit.encoders import load
     from elmokit.formats import ModelBundle, bundled_names, bundled_task_names, load_model, save_model
+    from elmokit.graph import GraphEdge, GraphNode, KnowledgeGraph, LinkSettings, build_graph, read_graph
     from elmokit.language_model import (
         Candidate,
         LanguageModel,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         IntentModel,
         LabelledSpan,
         ReadingModel,
+        RelationModel,
         RoleLabeller,
         Scores,
         Tagger,
@@ -117,12 +119,16 @@ __all__ = [
     "EntailmentModel",
     "Explanation",
     "Finding",
+    "GraphEdge",
+    "GraphNode",
     "Hit",
     "Index",
     "IndexReport",
     "IntentModel",
+    "KnowledgeGraph",
     "LabelledSpan",
     "LanguageModel",
+    "LinkSettings",
     "MaskedLanguageModel",
     "MaskedScore",
     "MaskedScores",
@@ -137,6 +143,7 @@ __all__ = [
     "PreparedCorpus",
     "ReadingModel",
     "Recipe",
+    "RelationModel",
     "RetrievalScores",
     "RoleLabeller",
     "ScalarMix",
@@ -157,6 +164,7 @@ __all__ = [
     "VectorFile",
     "WordUse",
     "WordUses",
+    "build_graph",
     "bundled_names",
     "bundled_task_names",
     "compare",
@@ -185,6 +193,7 @@ __all__ = [
     "prepare_corpus",
     "pretrain",
     "read_documents",
+    "read_graph",
     "read_judgements",
     "read_queries",
     "read_recipe",
@@ -210,6 +219,7 @@ _ROOMS = {
     ),
     "encoders": "load",
     "formats": "ModelBundle bundled_names bundled_task_names load_model save_model",
+    "graph": "GraphEdge GraphNode KnowledgeGraph LinkSettings build_graph read_graph",
     "language_model": (
         "Candidate LanguageModel MaskedLanguageModel MaskedScore Perplexity SentenceScore load_lm "
         "perplexity_file"
@@ -224,8 +234,9 @@ _ROOMS = {
     "serving": "ServeSettings make_app serve",
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel Explanation IntentModel "
-        "LabelledSpan ReadingModel RoleLabeller Scores Tagger TaskModel Training TrainingSettings "
-        "compare compare_report evaluate explain load_task mixes_text scores_text task_settings train"
+        "LabelledSpan ReadingModel RelationModel RoleLabeller Scores Tagger TaskModel Training "
+        "TrainingSettings compare compare_report evaluate explain load_task mixes_text "
+        "scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

@@ -31,7 +31,7 @@ MODEL_IS_A_MEANS = (
 )
 MODEL_IS_THE_OBJECT = ("info", "convert", "doctor")
 READS_TEXT = ("embed", "neighbours", "uses", "perplexity", "score", "fill", "predict", "fit-pooling")
-WRITES = ("embed", "convert", "prepare", "pretrain", "train", "compare", "index", "evaluate-search")
+WRITES = ("embed", "convert", "prepare", "pretrain", "train", "compare", "index", "evaluate-search", "graph")
 
 every_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
 

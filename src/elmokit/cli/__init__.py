@@ -21,6 +21,7 @@ from elmokit.cli.explain import explain
 from elmokit.cli.fill import fill
 from elmokit.cli.fit_pooling import fit_pooling
 from elmokit.cli.generate import generate
+from elmokit.cli.graph import graph
 from elmokit.cli.index import index
 from elmokit.cli.info import info
 from elmokit.cli.neighbours import neighbours
@@ -41,7 +42,7 @@ JOBS = {
     "Search": (index, search, evaluate_search),
     "Language model": (perplexity, score, fill, generate),
     "Pretrain": (prepare, pretrain),
-    "Tasks": (train, predict, evaluate, compare, explain),
+    "Tasks": (train, predict, evaluate, compare, explain, graph),
     "Serve": (serve,),
     "Models and files": (info, doctor, convert),
 }

@@ -1,6 +1,6 @@
 """Find documents by words and by meaning, and uses of words by their meaning."""
 
-from elmokit.search.documents import Document, read_documents
+from elmokit.search.documents import Document, as_documents, read_documents
 from elmokit.search.index import Index
 from elmokit.search.index_creation import IndexReport
 from elmokit.search.index_facts import describe_index
@@ -21,7 +21,7 @@ from elmokit.search.word_uses import WordUse, WordUses, find_uses
 
 __all__ = [
     "RETRIEVERS", "Document", "Hit", "Index", "IndexReport", "Match", "PassageSettings", "RetrievalScores",
-    "Use", "WordUse", "WordUses", "context", "describe_index", "evaluate_search", "find_uses",
+    "Use", "WordUse", "WordUses", "as_documents", "context", "describe_index", "evaluate_search", "find_uses",
     "nearest_uses", "plane", "read_documents", "read_judgements", "read_queries", "read_run", "score_run",
     "write_run",
 ]  # fmt: skip

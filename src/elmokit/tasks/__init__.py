@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
+    from elmokit.tasks.relations import RelationModel
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
 
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
-    "Explanation", "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller",
-    "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare",
-    "compare_report", "comparison_text", "evaluate", "explain", "find_task", "load_task", "mixes_text",
-    "scores_text", "task_settings", "train",
+    "Explanation", "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RelationModel",
+    "RoleLabeller", "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings",
+    "compare", "compare_report", "comparison_text", "evaluate", "explain", "find_task", "load_task",
+    "mixes_text", "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -49,6 +50,7 @@ TASKS = {
     "reading": "elmokit.tasks.reading",
     "roles": "elmokit.tasks.roles",
     "coreference": "elmokit.tasks.coreference",
+    "relations": "elmokit.tasks.relations",
 }
 
 _ELSEWHERE = {
@@ -58,6 +60,7 @@ _ELSEWHERE = {
     "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
+    "relations": ("RelationModel",),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
 }

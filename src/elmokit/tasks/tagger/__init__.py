@@ -17,6 +17,7 @@ from elmokit.tasks.core import (
 )
 from elmokit.tasks.tagger.data import FORMATS, TaggedText, json_tags, scheme_of, tagged_text
 from elmokit.tasks.tagger.head import PredictedTags, TaggerHead, TaggerHeadSettings, TaggerSettings, TagRun
+from elmokit.tasks.tagger.multi_head import RelatedEntities, read_multi_head
 from elmokit.tasks.tagger.prediction import (
     LabelledSpan,
     TaggerPrediction,
@@ -29,9 +30,10 @@ from elmokit.tasks.tagger.scores import count_tags, span_values, tag_pairs
 from elmokit.text import Run
 
 __all__ = [
-    "OUTSIDE", "LabelledSpan", "PredictedTags", "Scheme", "TagRun", "TaggedText", "Tagger", "TaggerHead",
-    "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings", "TaggerTask", "count_tags", "find_spans",
-    "is_legal", "json_tags", "kind_of", "labelled_spans", "span_values", "tag_decisions", "tag_fields",
+    "OUTSIDE", "LabelledSpan", "PredictedTags", "RelatedEntities", "Scheme", "TagRun", "TaggedText",
+    "Tagger", "TaggerHead", "TaggerHeadSettings", "TaggerPrediction", "TaggerSettings",
+    "TaggerTask", "count_tags", "find_spans", "is_legal", "json_tags", "kind_of", "labelled_spans",
+    "read_multi_head", "span_values", "tag_decisions", "tag_fields",
     "tag_pairs", "tagged_text",
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@ columns    token, …, tag in columns (tabs or blanks); an empty line, or -DOCST
 conllu     CoNLL-U; the tag is UPOS
 jsonl      one object per line: "text" or "tokens"; "tags", or "slots" by their values
 seq        a folder with seq.in and seq.out
+multihead  the entities of a file with entities and relations; see `multi_head`
 """
 
 import logging
@@ -17,6 +18,7 @@ from typing import Any
 from elmokit.base import shown
 from elmokit.errors import DataError
 from elmokit.tasks.core import Formats, Tokenize, json_lines, numbered_lines, parallel_lines, string_list
+from elmokit.tasks.tagger.multi_head import read_multi_head
 from elmokit.tasks.tagger.schemes import OUTSIDE, SPAN_SCHEMES, Scheme, fitting_schemes, has_kind
 
 logger = logging.getLogger(__name__)
@@ -147,8 +149,19 @@ def _read_seq(folder: Path, tokenize: Tokenize) -> Iterator[TaggedText]:
             yield tagged_text(words.split(), tags.split(), where)
 
 
+def _read_multi_head(path: Path, tokenize: Tokenize) -> Iterator[TaggedText]:
+    for one in read_multi_head(path):
+        yield TaggedText(one.tokens, one.tags, one.where)
+
+
 FORMATS = Formats(
-    {"columns": _read_columns, "conllu": _read_conllu, "jsonl": _read_jsonl, "seq": _read_seq},
+    {
+        "columns": _read_columns,
+        "conllu": _read_conllu,
+        "jsonl": _read_jsonl,
+        "seq": _read_seq,
+        "multihead": _read_multi_head,
+    },
     dict.fromkeys(("", ".txt", ".tsv", ".conll", ".bio", ".iob", ".bmes", ".bioes"), "columns")
     | {".conllu": "conllu", ".jsonl": "jsonl", "/seq.in": "seq"},
 )
