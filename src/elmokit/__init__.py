@@ -77,12 +77,14 @@ if TYPE_CHECKING:
         IntentModel,
         LabelledSpan,
         ReadingModel,
+        ReplyModel,
         RoleLabeller,
         Scores,
         Tagger,
         TaskModel,
         Training,
         TrainingSettings,
+        TranslationModel,
         compare,
         compare_report,
         evaluate,
@@ -132,6 +134,7 @@ __all__ = [
     "PreparedCorpus",
     "ReadingModel",
     "Recipe",
+    "ReplyModel",
     "RetrievalScores",
     "RoleLabeller",
     "ScalarMix",
@@ -147,6 +150,7 @@ __all__ = [
     "Training",
     "TrainingError",
     "TrainingSettings",
+    "TranslationModel",
     "Use",
     "VectorFile",
     "WordUse",
@@ -215,8 +219,8 @@ _ROOMS = {
     "serving": "ServeSettings make_app serve",
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
-        "RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report evaluate "
-        "load_task mixes_text scores_text task_settings train"
+        "ReplyModel RoleLabeller Scores Tagger TaskModel Training TrainingSettings TranslationModel compare "
+        "compare_report evaluate load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

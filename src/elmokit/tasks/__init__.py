@@ -27,15 +27,17 @@ if TYPE_CHECKING:
     from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
+    from elmokit.tasks.reply import ReplyModel
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
+    from elmokit.tasks.translate import TranslationModel
 
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
-    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RoleLabeller", "Scores", "Tagger",
-    "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
-    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text",
-    "task_settings", "train",
+    "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "ReplyModel", "RoleLabeller",
+    "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings",
+    "TranslationModel", "compare", "compare_report", "comparison_text", "evaluate", "find_task",
+    "load_task", "mixes_text", "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -47,6 +49,8 @@ TASKS = {
     "reading": "elmokit.tasks.reading",
     "roles": "elmokit.tasks.roles",
     "coreference": "elmokit.tasks.coreference",
+    "translate": "elmokit.tasks.translate",
+    "reply": "elmokit.tasks.reply",
 }
 
 _ELSEWHERE = {
@@ -56,8 +60,10 @@ _ELSEWHERE = {
     "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
+    "reply": ("ReplyModel",),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
+    "translate": ("TranslationModel",),
 }
 
 
