@@ -43,7 +43,7 @@ class TextPair:
 
     texts: tuple[tuple[str, ...], ...]
     target: str
-    where: str = field(default="", repr=False)
+    where: str = field(default="", repr=False, compare=False)
 
     def last(self, count: int) -> "TextPair":
         """Return the pair with the last texts of the source alone."""

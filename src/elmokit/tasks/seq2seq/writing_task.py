@@ -8,7 +8,7 @@ import numpy as np
 
 from elmokit.tasks.core import Scores
 from elmokit.tasks.seq2seq.data import TextPair
-from elmokit.tasks.seq2seq.head import LengthLimit, Seq2SeqHead, Seq2SeqSettings, WrittenText
+from elmokit.tasks.seq2seq.head import LengthLimit, Seq2SeqHead, WrittenText
 from elmokit.tasks.seq2seq.prediction import SourceInput, WrittenPrediction, present_written
 from elmokit.tasks.seq2seq.scores import sacrebleu, text_scores
 from elmokit.tasks.seq2seq.target_vocabulary import TargetVocabulary
@@ -31,8 +31,6 @@ class WritingTask:
         ratio: pieces for each token of the source, at most, after the first ten.
         words: sacrebleu's tokenizer for these targets.
     """
-
-    settings_type = Seq2SeqSettings
 
     settings: Any  # of the task's own type, with a `Seq2SeqHeadSettings` as its head
     pieces: tuple[str, ...] = ()

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 
 from elmokit.tasks.core import TaskModel
-from elmokit.tasks.seq2seq import FORMATS, TextPair, WritingTask, WrittenPrediction, WrittenText
+from elmokit.tasks.seq2seq import (
+    FORMATS,
+    Seq2SeqSettings,
+    TextPair,
+    WritingTask,
+    WrittenPrediction,
+    WrittenText,
+)
 
 __all__ = ["TranslateTask", "TranslationModel"]
 
@@ -14,6 +21,7 @@ class TranslateTask(WritingTask):
 
     name = "translate"
     formats = FORMATS
+    settings_type = Seq2SeqSettings
 
 
 class TranslationModel(TaskModel[TextPair, WrittenText, WrittenPrediction]):
