@@ -128,10 +128,30 @@ def write_relations(folder, part):
     (folder / f"{part}.tsv").write_text("\n".join(rows) + "\n")
 
 
+OTHER_WORDS = {"saw": "sah", "left": "verließ", "likes": "mag", "New": "Neu"}
+
+
+def write_translations(folder, part):
+    """A table of sentences and their translations."""
+    rows = []
+    for words, _, _ in sentences():
+        rows.append(f"{' '.join(words)}\t{' '.join(OTHER_WORDS.get(word, word) for word in words)}")
+    (folder / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+
+
+def write_dialogues(folder, part):
+    """Dialogues of two and three turns."""
+    rows = []
+    for number, (words, _, verb) in enumerate(list(sentences())[:18]):  # with 27 replies
+        turns = [" ".join(words), f"Who {verb} it ?", f"{words[0]} did ."]
+        rows.append("\t".join(turns[: 2 + number % 2]))
+    (folder / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+
+
 TEXTS = ["Grace Hopper left New York.", "", ["Ada", "saw"]]
 
 # For each task: what writes its tiny data, and what it is asked to predict. A new task adds a line to both.
-INPUTS = dict.fromkeys(("tagger", "classifier", "intent", "roles", "coreference"), TEXTS) | {
+INPUTS = dict.fromkeys(("tagger", "classifier", "intent", "roles", "coreference", "translate"), TEXTS) | {
     "entailment": [("Ada saw Rome .", "Ada saw it ."), "Ada left .\tAda saw it .", "", (["Ada"], [])],
     "reading": [("Who ?", "Ada saw Rome ."), "Where ?\tAda left New York .", "", (["Who"], [])],
     "relations": [
@@ -140,6 +160,7 @@ INPUTS = dict.fromkeys(("tagger", "classifier", "intent", "roles", "coreference"
         "",
         ["Ada", "saw"],
     ],
+    "reply": ["Ada saw Rome .\tWho saw it ?", "Ada left .", "", {"turns": ["Ada saw .", ["Who", "?"]]}],
 }
 WRITERS = {
     "tagger": write_tagged,
@@ -150,4 +171,6 @@ WRITERS = {
     "roles": write_frames,
     "coreference": write_documents,
     "relations": write_relations,
+    "translate": write_translations,
+    "reply": write_dialogues,
 }

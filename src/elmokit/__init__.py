@@ -82,12 +82,14 @@ if TYPE_CHECKING:
         LabelledSpan,
         ReadingModel,
         RelationModel,
+        ReplyModel,
         RoleLabeller,
         Scores,
         Tagger,
         TaskModel,
         Training,
         TrainingSettings,
+        TranslationModel,
         compare,
         compare_report,
         evaluate,
@@ -144,6 +146,7 @@ __all__ = [
     "ReadingModel",
     "Recipe",
     "RelationModel",
+    "ReplyModel",
     "RetrievalScores",
     "RoleLabeller",
     "ScalarMix",
@@ -159,6 +162,7 @@ __all__ = [
     "Training",
     "TrainingError",
     "TrainingSettings",
+    "TranslationModel",
     "Use",
     "VectorExplanation",
     "VectorFile",
@@ -234,9 +238,9 @@ _ROOMS = {
     "serving": "ServeSettings make_app serve",
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel Explanation IntentModel "
-        "LabelledSpan ReadingModel RelationModel RoleLabeller Scores Tagger TaskModel Training "
-        "TrainingSettings compare compare_report evaluate explain load_task mixes_text "
-        "scores_text task_settings train"
+        "LabelledSpan ReadingModel RelationModel ReplyModel RoleLabeller Scores Tagger TaskModel "
+        "Training TrainingSettings TranslationModel compare compare_report evaluate explain "
+        "load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

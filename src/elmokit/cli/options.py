@@ -55,6 +55,12 @@ task_model_option = click.option(
     type=click.Path(),
     help="A folder that `train` wrote, or a bundled name.",
 )
+search_option = click.option(
+    *("--set", "changes"),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change how a text is written, e.g. head.beam=10.",
+)
 format_option = click.option("--format", help="Format of the data.  [default: by the file's ending]")
 _COLUMN = "Column of a table with the {0}: its name, or number without header.  [default: {0}]"
 allow_unseen_option = click.option(

@@ -11,8 +11,9 @@ from elmokit.cli.printing import print_json
 @click.command()
 @options.text_input
 @options.task_model_option
-@options.picture_option("Draw the first prediction, the alignment of a pair: .png, .svg or .pdf.")
-@options.choice_option("--show", "text table html", "How to show roles and clusters.", default="text")
+@options.picture_option("Draw the first prediction, its alignment or attention: .png, .svg or .pdf.")
+@options.choice_option("--show", "text table html", "How to show roles, clusters, attention.", default="text")
+@options.search_option
 @options.device_option
 @options.precision_option
 @options.json_option
@@ -23,6 +24,7 @@ def predict(
     model: str,
     picture: str | None,
     show: str,
+    changes: tuple[str, ...],
     device: str,
     precision: str,
     as_json: bool,
@@ -30,12 +32,13 @@ def predict(
     """Label each sentence of a text with a trained model.
 
     Lines from a pipe are answered as they come. A blank line has no label. Where a task reads two texts, a
-    line has a tab between them: premise and hypothesis, question and passage. Where it reads documents
-    (coreference), these have blank lines between them; with --tokens, a line is a sentence.
+    line has a tab between them: premise and hypothesis, question and passage, the turns of a dialogue. Where
+    it reads documents (coreference), these have blank lines between them; with --tokens, a line is a
+    sentence.
     """
     from elmokit.tasks import load_task
 
-    task_model = load_task(model, device=device, precision=precision)
+    task_model = load_task(model, device=device, precision=precision, changes=changes)
     language = task_model.tokenizer.language
     documents = getattr(task_model.task, "reads_documents", False)
     if documents:

@@ -30,15 +30,18 @@ if TYPE_CHECKING:
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
     from elmokit.tasks.relations import RelationModel
+    from elmokit.tasks.reply import ReplyModel
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
+    from elmokit.tasks.translate import TranslationModel
 
 __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
     "Explanation", "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RelationModel",
-    "RoleLabeller", "Scores", "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings",
-    "compare", "compare_report", "comparison_text", "evaluate", "explain", "find_task", "load_task",
-    "mixes_text", "scores_text", "task_settings", "train",
+    "ReplyModel", "RoleLabeller", "Scores", "Tagger", "TaskModel", "TaskSettings", "Training",
+    "TrainingSettings", "TranslationModel", "compare", "compare_report", "comparison_text",
+    "evaluate", "explain", "find_task", "load_task", "mixes_text", "scores_text", "task_settings",
+    "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -51,6 +54,8 @@ TASKS = {
     "roles": "elmokit.tasks.roles",
     "coreference": "elmokit.tasks.coreference",
     "relations": "elmokit.tasks.relations",
+    "translate": "elmokit.tasks.translate",
+    "reply": "elmokit.tasks.reply",
 }
 
 _ELSEWHERE = {
@@ -61,8 +66,10 @@ _ELSEWHERE = {
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
     "relations": ("RelationModel",),
+    "reply": ("ReplyModel",),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
+    "translate": ("TranslationModel",),
 }
 
 

@@ -28,16 +28,24 @@ def find_task(task: str | type[AnyModel]) -> type[AnyModel]:
     return model
 
 
-def load_task(folder: str | Path, *, device: str = "cpu", precision: str = "float32") -> AnyModel:
+def load_task(
+    folder: str | Path,
+    *,
+    device: str = "cpu",
+    precision: str = "float32",
+    changes: Iterable[str] = (),
+) -> AnyModel:
     """Load a task model, whatever its task.
 
     Args:
         folder: one that `train` or `TaskModel.save` wrote, or the name of a bundled model, such as "ner-en".
         device: where it computes.
         precision: of a frozen ELMo's products; "auto" is the fastest here. See `elmokit.load`.
+        changes: settings of the head that are changed, such as "head.beam=10" of a translator.
     """
     place = Path(core.find_task_folder(folder))
-    return find_task(core.read_config(place)["task"]).load(place, device=device, precision=precision)
+    task = find_task(core.read_config(place)["task"])
+    return task.load(place, device=device, precision=precision, changes=changes)
 
 
 def task_settings(task: str, changes: Iterable[str] = ()) -> core.TaskSettings:

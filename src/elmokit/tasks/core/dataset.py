@@ -75,12 +75,14 @@ def read_data(
     """
     path = Path(source)
     is_folder = path.is_dir() and formats.format_of_folder(path) is None
-    train_path = find_part(path, "train") if is_folder else path
+    train_path = find_part(path, "train", columns.text) if is_folder else path
     if train_path is None:
         names = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
         raise DataError(f"{path}: has no file named train, found {names:.100}; pass the file itself")
     train = formats.read(train_path, tokenize=tokenize, format=format, columns=columns)
-    dev_path = Path(dev) if dev is not None else find_part(path, "dev") if is_folder else None
+    dev_path = Path(dev) if dev is not None else None
+    if dev is None and is_folder:
+        dev_path = find_part(path, "dev", columns.text)
     if dev_path is not None:
         return TaskData(train, formats.read(dev_path, tokenize=tokenize, format=format, columns=columns))
     random.Random(_SPLIT_SEED).shuffle(train)
@@ -92,17 +94,27 @@ def read_data(
     return TaskData(train[count:], train[:count], held_out=True)
 
 
-def find_part(folder: Path, part: Part) -> Path | None:
+def find_part(folder: Path, part: Part, text: str | None = None) -> Path | None:
     """Return the file (or folder) with the part's name in its name, or None; an exact name is preferred.
+
+    Args:
+        folder: where to look.
+        part: which part.
+        text: the name of the text's column: of several files, the one with this in its name, too.
 
     Raises:
         DataError: there are several.
     """
     entries = sorted(entry for entry in folder.iterdir() if _NAMES[part] & _words(entry.name))
     found = [entry for entry in entries if entry.name.partition(".")[0] in _NAMES[part]] or entries
+    if len(found) > 1 and text is not None:
+        found = [entry for entry in found if text.lower() in _words(entry.name)] or found
     if len(found) > 1:
         names = ", ".join(entry.name for entry in found)
-        raise DataError(f"{folder}: {names} could all be the {part} part; pass the files themselves")
+        raise DataError(
+            f"{folder}: {names} could all be the {part} part; pass the files themselves, or, where each has "
+            "a language of its own, pass those of source and target as text_column and label_column"
+        )
     return found[0] if found else None
 
 

@@ -51,12 +51,14 @@ class Formats(Generic[ExampleT]):
         endings: the format of a file name's ending; "/NAME" stands for a folder with a file NAME in it.
         with_columns: formats whose reader takes `Columns` as a third argument.
         with_offsets: whether the readers want tokens with their places in the text, or only strings.
+        otherwise: the format of files with other endings; None if there is none.
     """
 
     readers: Mapping[str, Callable[..., Iterator[ExampleT]]]
     endings: Mapping[str, str]
     with_columns: frozenset[str] = frozenset()
     with_offsets: bool = False
+    otherwise: str | None = None
 
     def tokenizer(self, spec: TokenizerSpec) -> Tokenize:
         """Return the tokenizer that the readers want."""
@@ -95,7 +97,8 @@ class Formats(Generic[ExampleT]):
     def format_of(self, path: Path) -> str:
         """Return the format that the name of a file, or the files in a folder, stand for."""
         ending = text_ending(path)
-        found = self.format_of_folder(path) if path.is_dir() else self.endings.get(ending)
+        folder = path.is_dir()
+        found = self.format_of_folder(path) if folder else self.endings.get(ending, self.otherwise)
         if found is None:
             raise ConfigError(
                 f"{path}: the ending {ending!r} does not tell the format; pass format='NAME' with one of "

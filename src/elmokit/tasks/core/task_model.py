@@ -213,7 +213,12 @@ class TaskModel(nn.Module, Generic[E, O, P]):
 
     @classmethod
     def load(
-        cls: type[Model], folder: str | Path, *, device: str = "cpu", precision: str = "float32"
+        cls: type[Model],
+        folder: str | Path,
+        *,
+        device: str = "cpu",
+        precision: str = "float32",
+        changes: Iterable[str] = (),
     ) -> Model:
         """Load a folder that `save` wrote, or a model that comes with the package by its name.
 
@@ -222,10 +227,11 @@ class TaskModel(nn.Module, Generic[E, O, P]):
             device: where to compute.
             precision: of a frozen ELMo's products: "auto" is the fastest that this machine does natively; see
                 `elmokit.load`. Most of the time of a prediction is spent there.
+            changes: settings that are changed, such as "head.beam=10"; those of sizes cannot be.
 
         Raises:
             ModelFileError: the folder holds no such model, or an encoder is not the one it was trained with.
-            ConfigError: the model is for another task.
+            ConfigError: the model is for another task, or a change is not allowed.
         """
         folder = Path(find_task_folder(folder)).resolve()
         config = read_config(folder)
@@ -239,6 +245,7 @@ class TaskModel(nn.Module, Generic[E, O, P]):
             reopen(stored, folder, device=device, precision=precision) for stored in config["encoders"]
         ]
         settings = settings_from_dict(cls.task_type.settings_type, config["settings"], "settings")
+        settings = settings.changed(changes)
         # Tuned encoders were saved after tuning, so now they are like any others.
         settings = replace(settings, encoder=replace(settings.encoder, tune_from=None))
         labels = {
