@@ -115,6 +115,10 @@ class PairOfThreads:
         if device.type == "cpu":
             share = max(1, torch.get_num_threads() // 2)
             self._pool = ThreadPoolExecutor(2, "pretrain", initializer=_begin_thread, initargs=(share,))
+            # A forked process makes torch's autograd engine anew when it is first needed, and crashes if two
+            # threads need it at the same moment: so need it here.
+            with torch.enable_grad():
+                torch.ones((), requires_grad=True).exp()
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Map a function over two items."""
