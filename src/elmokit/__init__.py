@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         compare,
         compare_report,
         evaluate,
+        evaluate_end_to_end,
         load_task,
         mixes_text,
         scores_text,
@@ -170,6 +171,7 @@ __all__ = [
     "embed_file",
     "estimate_file",
     "evaluate",
+    "evaluate_end_to_end",
     "evaluate_search",
     "find_uses",
     "fit_pooling",
@@ -226,7 +228,7 @@ _ROOMS = {
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel IntentModel LabelledSpan ReadingModel "
         "RelationModel RoleLabeller Scores Tagger TaskModel Training TrainingSettings compare compare_report "
-        "evaluate load_task mixes_text scores_text task_settings train"
+        "evaluate evaluate_end_to_end load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

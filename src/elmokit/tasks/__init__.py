@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
-    from elmokit.tasks.relations import RelationModel
+    from elmokit.tasks.relations import RelationModel, evaluate_end_to_end
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
 
@@ -35,8 +35,8 @@ __all__ = [
     "TASKS", "Classifier", "Compared", "CoreferenceModel", "EncoderSettings", "EntailmentModel",
     "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RelationModel", "RoleLabeller", "Scores",
     "Tagger", "TaskModel", "TaskSettings", "Training", "TrainingSettings", "compare", "compare_report",
-    "comparison_text", "evaluate", "find_task", "load_task", "mixes_text", "scores_text",
-    "task_settings", "train",
+    "comparison_text", "evaluate", "evaluate_end_to_end", "find_task", "load_task", "mixes_text",
+    "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -58,7 +58,7 @@ _ELSEWHERE = {
     "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
-    "relations": ("RelationModel",),
+    "relations": ("RelationModel", "evaluate_end_to_end"),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),
 }
