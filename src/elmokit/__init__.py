@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         compare,
         compare_report,
         evaluate,
+        evaluate_end_to_end,
         explain,
         load_task,
         mixes_text,
@@ -180,6 +181,7 @@ __all__ = [
     "embed_file",
     "estimate_file",
     "evaluate",
+    "evaluate_end_to_end",
     "evaluate_search",
     "explain",
     "explain_vector",
@@ -239,8 +241,8 @@ _ROOMS = {
     "tasks": (
         "Classifier CoreferenceModel EncoderSettings EntailmentModel Explanation IntentModel "
         "LabelledSpan ReadingModel RelationModel ReplyModel RoleLabeller Scores Tagger TaskModel "
-        "Training TrainingSettings TranslationModel compare compare_report evaluate explain "
-        "load_task mixes_text scores_text task_settings train"
+        "Training TrainingSettings TranslationModel compare compare_report evaluate "
+        "evaluate_end_to_end explain load_task mixes_text scores_text task_settings train"
     ),
     "text": "TextColumn TokenizerSpec default_spec",
     "vectors": "StoredSentence VectorFile read_vectors",

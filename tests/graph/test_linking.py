@@ -53,8 +53,18 @@ def test_part_of_a_name_in_another_document_needs_a_context():
     assert linked([("Ada Lovelace", "PER")], [("Lovelace", "PER")]) == [[0], [1]]
 
 
-def test_part_of_two_names_in_one_document_is_not_guessed():
-    assert linked([("Ada Lovelace", "PER"), ("William Lovelace", "PER"), ("Lovelace", "PER")])[0][2] == 2
+@pytest.mark.parametrize(
+    ("names", "part", "same"),
+    [
+        (("Ada Lovelace", "Lovelace", "William Lovelace"), 1, 0),
+        (("William Lovelace", "Ada Lovelace", "Lovelace"), 2, 1),
+        (("Lovelace", "William Lovelace", "Ada Lovelace"), 0, 1),
+    ],
+)
+def test_part_of_several_names_in_one_document_is_the_one_named_last(names, part, same):
+    (numbers,) = linked([(name, "PER") for name in names])
+    assert numbers[part] == numbers[same]
+    assert len(set(numbers)) == 2
 
 
 def near(direction, random):

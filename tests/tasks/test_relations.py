@@ -11,13 +11,17 @@ from elmokit.tasks import find_task, train
 from elmokit.tasks.core import Hidden
 from elmokit.tasks.relations import (
     EntityPair,
+    FoundRelation,
     MarkedEntity,
     PredictedPair,
+    RelatedEntity,
     RelationsHead,
     RelationsHeadSettings,
     RelationsInput,
+    RelationsPrediction,
     RelationsTask,
     RelationText,
+    score_end_to_end,
     score_relations,
 )
 from elmokit.tasks.relations.head import _maxima, _pairs, _places, nearest_mentions
@@ -268,6 +272,25 @@ def test_the_label_of_no_relation_has_to_exist():
     settings = quick_settings("relations", "head.no_relation=nothing")
     with pytest.raises(elmokit.ConfigError, match="'nothing', which is not among the labels x"):
         RelationsTask.fit(settings, [example])
+
+
+def test_entities_and_relations_together_by_hand():
+    people = (MarkedEntity(((0, 2),), "P"), MarkedEntity(((3, 4),), "L"), MarkedEntity(((5, 6),), "P"))
+    pairs = (EntityPair(0, 1, "In(e1,e2)"), EntityPair(1, 2, "In(e2,e1)"), EntityPair(0, 2, "none"))
+    example = RelationText((tuple("abcdef"),), people, pairs)
+    offsets = [(2 * place, 2 * place + 1) for place in range(6)]
+    spans = [(0, 3, "P"), (6, 7, "X"), (10, 11, "P")]  # the second has the wrong kind
+    entities = [RelatedEntity("", *span) for span in spans]
+    relations = [
+        FoundRelation(2, 1, "In", 0.9),
+        FoundRelation(0, 1, "In", 0.9),
+        FoundRelation(0, 2, "In", 0.6),
+    ]
+    found = RelationsPrediction("a b c d e f", list("abcdef"), offsets, entities, relations)
+    values = score_end_to_end([example], [found], no_relation="none").values
+    assert values["entity_f1"] == pytest.approx(2 * 2 / 6)
+    assert values["boundaries_f1"] == pytest.approx(2 * 2 / 5)
+    assert values["f1"] == 0
 
 
 def test_relations_are_learnt_and_shown(folders, tmp_path):

@@ -3,8 +3,8 @@
 A mention joins a node of its kind
 - that has the same name, unless the contexts differ more than `apart`;
 - one of whose names is longer and begins or ends with this name ("Lovelace" after "Ada Lovelace"), or has
-  this name as its initials (UN, United Nations), or the other way round; of several such nodes one of the
-  same document, else the one with the nearest contexts, if these are nearer than `near`.
+  this name as its initials (UN, United Nations), or the other way round; of several such nodes the one that
+  the document named last, else the one with the nearest contexts, if these are nearer than `near`.
 Otherwise it begins a new node. Within a document long names come first. Contexts are compared by the cosine
 of their vectors without the mean of all contexts so far, as all vectors of a model have much in common.
 Memory grows with the nodes, not with the text: a node keeps the mean of its contexts.
@@ -12,7 +12,7 @@ Memory grows with the nodes, not with the text: a node keeps the mean of its con
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,7 +117,10 @@ class EntityLinker:
         for place in order:
             mention = mentions[place]
             form = normal_form(mention.name)
-            node = self._find(document, mention, form) or self._new()
+            node = self._same(document, mention, form)
+            if node is None and not self._named[mention.kind, form]:
+                node = self._longer_or_shorter(document, mention, form, before=found, place=place)
+            node = node or self._new()
             self._add(node, document, mention, form)
             found[place] = node.number
         return [found[place] for place in range(len(mentions))]
@@ -127,21 +130,31 @@ class EntityLinker:
         self._nodes.append(node)
         return node
 
-    def _find(self, document: str, mention: PlacedEntity, form: str) -> _Known | None:
+    def _same(self, document: str, mention: PlacedEntity, form: str) -> _Known | None:
+        """Return the node that has this name, the nearest one if there are several."""
         same = self._named[mention.kind, form]
         here = [node for node in same if node.document == document]
-        node = self._nearest(here or same, mention, self._settings.apart)
-        if node is not None:
-            return node
-        if same:
-            return None
-        parts = {id(one): one for one in self._related(mention, form)}.values()
-        here = [one for one in parts if one.document == document]
-        if len(here) == 1:
-            return here[0]
-        if mention.context is None:
-            return None
-        return self._nearest(here or list(parts), mention, self._settings.near)
+        return self._nearest(here or same, mention, self._settings.apart)
+
+    def _longer_or_shorter(
+        self, document: str, mention: PlacedEntity, form: str, *, before: Mapping[int, int], place: int
+    ) -> _Known | None:
+        """Return the node of which this name is a part, or the other way round.
+
+        Args:
+            document: of the mention.
+            mention: it.
+            form: its name.
+            before: the nodes of the mentions of the document so far, by their places in it.
+            place: that of the mention.
+        """
+        nodes = list({one.number: one for one in self._related(mention, form)}.values())
+        here = {one.number: one for one in nodes if one.document == document}
+        if here:  # of several, the one that was named last
+            named = [at for at, number in before.items() if number in here]
+            at = max(named, key=lambda at: (at < place, at if at < place else -at))
+            return here[before[at]]
+        return None if mention.context is None else self._nearest(nodes, mention, self._settings.near)
 
     def _related(self, mention: PlacedEntity, form: str) -> Iterator[_Known]:
         """Yield the nodes with longer names of which this is a part, and with parts of this name."""

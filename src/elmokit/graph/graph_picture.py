@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 Places = npt.NDArray[np.float64]
 
 _STEPS = 400
-_SIDE = 1.75  # inches for each node, squared
+_SIDE = 1.5  # inches from a node to its neighbours
+_ROOM = 0.55  # inches between connected parts
+_FLAT = 0.75  # heights by widths: names need more room to the side
+_SHAPE = 1.3  # of the picture: its width by the root of its area
 _LETTER, _LINE = 0.082, 0.17  # inches
 _MARGIN = 0.16
 _LONGEST = 18  # letters in a line of a name
@@ -26,14 +29,17 @@ _GREY, _INK = "#6b7280", "#1f2937"
 _MOST_RELATIONS = 2  # names at one arrow
 
 
-def draw_graph(graph: "KnowledgeGraph", path: Path, *, most: int = 30) -> None:
+def draw_graph(graph: "KnowledgeGraph", path: Path, *, most: int = 40) -> None:
     """Draw the nodes with the most relations, and the relations between them."""
     nodes, edges = _chosen(graph, most)
     names = [_wrapped(node.name) for node in nodes]
     sizes = np.array([_size(name) for name in names])  # (n, 2)
     number = {node.id: place for place, node in enumerate(nodes)}
-    pairs = sorted({tuple(sorted((number[one.source], number[one.target]))) for one in edges})
-    places = _apart(_layout(len(nodes), pairs), sizes)
+    joined: Places = np.zeros((len(nodes), len(nodes)))
+    for edge in edges:
+        a, b = number[edge.source], number[edge.target]
+        joined[a, b] = joined[b, a] = 1.0
+    places = _arranged(sizes, joined)
     lowest, highest = (places - sizes / 2).min(axis=0) - 0.3, (places + sizes / 2).max(axis=0) + 0.3
     width, height = highest - lowest
     colours = _colours(nodes)
@@ -45,7 +51,7 @@ def draw_graph(graph: "KnowledgeGraph", path: Path, *, most: int = 30) -> None:
             _draw_box(axes, places[place], sizes[place], name, colours[nodes[place].kind])
             for place, name in enumerate(names)
         ]
-        _draw_edges(axes, edges, number, boxes, places)
+        _draw_edges(axes, edges, number, boxes, places, sizes)
         handles = [
             axes.scatter([], [], s=70, color=colour, label=kind or "?") for kind, colour in colours.items()
         ]
@@ -85,30 +91,61 @@ def _size(name: str) -> tuple[float, float]:
     return _LETTER * columns + 2 * _MARGIN, _LINE * len(lines) + 1.2 * _MARGIN
 
 
-def _layout(count: int, pairs: list[Any]) -> Places:
-    """Return places (n, 2) in inches, by the forces of Fruchterman and Reingold (1991) and a pull inwards.
+def _arranged(sizes: Places, joined: Places) -> Places:
+    """Return places (n, 2) of boxes in inches: each connected part for itself, packed in rows.
 
-    Each part of the graph that is connected begins at its own place on a circle.
+    Args:
+        sizes: (n, 2) widths and heights of the boxes.
+        joined: (n, n) 1 where two nodes have an edge.
     """
-    random = np.random.default_rng(0)
-    joined: Places = np.zeros((count, count))
-    for a, b in pairs:
-        joined[a, b] = joined[b, a] = 1.0
-    parts = _connected(joined)
-    angle = 2 * np.pi * parts / (parts.max() + 1)
+    places: Places = np.zeros((len(sizes), 2))
+    numbers = _connected(joined)
+    parts = [np.flatnonzero(numbers == part) for part in range(numbers.max() + 1)]
+    boxes = []
+    for part in parts:
+        inner = joined[np.ix_(part, part)]
+        own = _apart(_layout(inner), sizes[part], inner)
+        lowest = (own - sizes[part] / 2).min(axis=0)
+        places[part] = own - lowest
+        boxes.append((own + sizes[part] / 2).max(axis=0) - lowest + _ROOM)
+    for part, corner in zip(parts, _shelves(boxes), strict=True):
+        places[part] += corner
+    return places
+
+
+def _shelves(boxes: list[Places]) -> list[Places]:
+    """Return the corners of boxes that stand on shelves, the highest boxes first."""
+    order = sorted(range(len(boxes)), key=lambda number: -boxes[number][1])
+    width = max(max(box[0] for box in boxes), _SHAPE * sum(box[0] * box[1] for box in boxes) ** 0.5)
+    corners: dict[int, Places] = {}
+    x = y = height = 0.0
+    for number in order:
+        if x and x + boxes[number][0] > width:
+            x, y, height = 0.0, y + height, 0.0
+        # Boxes stand in the middle of the height of their shelf, which is that of its first box.
+        height = height or float(boxes[number][1])
+        corners[number] = np.array([x, -y - (height + boxes[number][1]) / 2])
+        x += boxes[number][0]
+    return [corners[number] for number in range(len(boxes))]
+
+
+def _layout(joined: Places) -> Places:
+    """Return places (n, 2) of the nodes of a connected part, by Fruchterman and Reingold's forces (1991)."""
+    count = len(joined)
     reach = _SIDE * np.sqrt(count) / 2
-    places: Places = reach * np.stack([np.cos(angle), np.sin(angle)], axis=1) + random.normal(
-        0, 0.4, (count, 2)
-    )
-    for step in range(_STEPS):
+    places: Places = reach * np.random.default_rng(0).uniform(-1, 1, (count, 2))
+    for step in range(_STEPS if count > 1 else 0):
         gaps = places[:, None] - places[None]  # (n, n, 2)
         far = np.maximum(np.linalg.norm(gaps, axis=2), 0.05)
         push = _SIDE**2 / far - joined * far**2 / _SIDE
         np.fill_diagonal(push, 0.0)
-        force = (gaps / far[..., None] * push[..., None]).sum(axis=1) - 0.9 * places
+        force = (gaps / far[..., None] * push[..., None]).sum(axis=1)
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
         warmth = reach * 0.2 * (1 - step / _STEPS)
         places += force / length * np.minimum(length, warmth)
+    if count > 1:  # the longer side lies flat
+        axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)[2]
+        places = (places - places.mean(axis=0)) @ axes.T * np.array([1.0, _FLAT])
     return places
 
 
@@ -121,25 +158,24 @@ def _connected(joined: Places) -> npt.NDArray[np.int64]:
     return np.unique(parts, return_inverse=True)[1]
 
 
-def _apart(places: Places, sizes: Places) -> Places:
-    """Push boxes apart that overlap, with room between them for the names of relations."""
+def _apart(places: Places, sizes: Places, joined: Places) -> Places:
+    """Push boxes apart that overlap, with room for the names of relations between those that are joined."""
     places = places.copy()
-    needed = (sizes[:, None] + sizes[None]) / 2 + np.array([0.45, 0.4])  # (n, n, 2)
+    room = np.array([0.25, 0.25]) + joined[..., None] * np.array([0.85, 0.25])  # (n, n, 2)
+    needed = (sizes[:, None] + sizes[None]) / 2 + room
     for _ in range(_STEPS):
-        gaps = places[:, None] - places[None]
-        overlap = needed - np.abs(gaps)  # (n, n, 2)
+        overlap = needed - np.abs(places[:, None] - places[None])  # (n, n, 2)
         hit = (overlap > 0).all(axis=2)
         np.fill_diagonal(hit, False)
         if not hit.any():
             break
         axis = overlap.argmin(axis=2)  # push along the shorter way
-        for a, b in zip(*np.nonzero(hit), strict=True):
-            if a < b:
-                way = axis[a, b]
-                sign = 1.0 if places[a, way] >= places[b, way] else -1.0
-                shift = sign * (overlap[a, b, way] / 2 + 0.01)
-                places[a, way] += shift
-                places[b, way] -= shift
+        for a, b in zip(*np.nonzero(np.triu(hit)), strict=True):
+            way = axis[a, b]
+            sign = 1.0 if places[a, way] >= places[b, way] else -1.0
+            shift = sign * (overlap[a, b, way] / 2 + 0.01)
+            places[a, way] += shift
+            places[b, way] -= shift
     return places
 
 
@@ -162,6 +198,7 @@ def _draw_edges(
     number: dict[str, int],
     boxes: list[Any],
     places: Places,
+    sizes: Places,
 ) -> None:
     """Draw an arrow for each pair and direction, curved if there is one in the other direction."""
     from matplotlib.patches import FancyArrowPatch
@@ -181,7 +218,10 @@ def _draw_edges(
         names = [edge.relation for edge in same]
         more = f" +{len(names) - _MOST_RELATIONS}" if len(names) > _MOST_RELATIONS else ""
         way = places[b] - places[a]
-        middle = (places[a] + places[b]) / 2 + bend / 2 * np.array([way[1], -way[0]])
+        # The middle of what can be seen of the arrow.
+        leaves, arrives = (float((sizes[end] / 2 / (np.abs(way) + 1e-9)).min()) for end in (a, b))
+        middle = places[a] + way * (leaves + 1 - arrives) / 2
+        middle += bend / 2 * np.array([way[1], -way[0]])
         axes.text(
             *middle, ", ".join(names[:_MOST_RELATIONS]) + more, size=7.5, color=_GREY, ha="center",
             va="center", zorder=2, bbox={"fc": "white", "ec": "none", "pad": 1.2, "alpha": 0.9},

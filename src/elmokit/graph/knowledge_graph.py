@@ -121,7 +121,7 @@ class KnowledgeGraph:
         """
         write_graph(self, Path(path), overwrite=overwrite)
 
-    def draw(self, path: str | Path, *, most: int = 30) -> None:
+    def draw(self, path: str | Path, *, most: int = 40) -> None:
         """Draw the `most` connected nodes and the relations between them; needs matplotlib.
 
         Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from elmokit.tasks.entailment import EntailmentModel
     from elmokit.tasks.intent import IntentModel
     from elmokit.tasks.reading import ReadingModel
-    from elmokit.tasks.relations import RelationModel
+    from elmokit.tasks.relations import RelationModel, evaluate_end_to_end
     from elmokit.tasks.reply import ReplyModel
     from elmokit.tasks.roles import RoleLabeller
     from elmokit.tasks.tagger import LabelledSpan, Tagger
@@ -40,8 +40,8 @@ __all__ = [
     "Explanation", "IntentModel", "LabelledSpan", "MeasuredRun", "ReadingModel", "RelationModel",
     "ReplyModel", "RoleLabeller", "Scores", "Tagger", "TaskModel", "TaskSettings", "Training",
     "TrainingSettings", "TranslationModel", "compare", "compare_report", "comparison_text",
-    "evaluate", "explain", "find_task", "load_task", "mixes_text", "scores_text", "task_settings",
-    "train",
+    "evaluate", "evaluate_end_to_end", "explain", "find_task", "load_task", "mixes_text",
+    "scores_text", "task_settings", "train",
 ]  # fmt: skip
 
 # Each package has the model class of its task as MODEL.
@@ -65,7 +65,7 @@ _ELSEWHERE = {
     "entailment": ("EntailmentModel",),
     "intent": ("IntentModel",),
     "reading": ("ReadingModel",),
-    "relations": ("RelationModel",),
+    "relations": ("RelationModel", "evaluate_end_to_end"),
     "reply": ("ReplyModel",),
     "roles": ("RoleLabeller",),
     "tagger": ("LabelledSpan", "Tagger"),

@@ -15,6 +15,7 @@ from elmokit.tasks.relations.data import (
     checked_pairs,
     split_label,
 )
+from elmokit.tasks.relations.end_to_end import evaluate_end_to_end, score_end_to_end
 from elmokit.tasks.relations.head import (
     PredictedPair,
     RelationsHead,
@@ -36,7 +37,7 @@ from elmokit.text import Tokenizer
 __all__ = [
     "EntityPair", "FoundRelation", "MarkedEntity", "PredictedPair", "RelatedEntity", "RelationModel",
     "RelationText", "RelationsHead", "RelationsHeadSettings", "RelationsInput", "RelationsPrediction",
-    "RelationsSettings", "RelationsTask", "score_relations",
+    "RelationsSettings", "RelationsTask", "evaluate_end_to_end", "score_end_to_end", "score_relations",
 ]  # fmt: skip
 
 _NAMES_OF_NONE = ("none", "other", "unknown", "no_relation", "na", "n")
