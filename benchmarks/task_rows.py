@@ -140,6 +140,46 @@ ROWS = {
         "relations", "relation-cdr", "f1", tokenizer="rules:en", changes=("training.batch=4",)
     ),
     "relation-ddi": Row("relations", "relation-ddi", "f1", tokenizer="rules:en"),
+    "multi30k-en-de": Row(
+        *("translate", "translation-multi30k", "bleu"),
+        gain=1.0,
+        tokenizer="rules:en",
+        text_column="en",
+        label_column="de",
+        vectors=False,
+    ),
+    # ELMo is English: it would read the German as if it were.
+    "multi30k-de-en": Row(
+        *("translate", "translation-multi30k", "bleu"),
+        tokenizer="rules:de",
+        text_column="de",
+        label_column="en",
+        vectors=False,
+    ),
+    "tatoeba-zh-en": Row(
+        *("translate", "translation-tatoeba-zh", "bleu"),
+        tokenizer="characters:zh",
+        text_column="2",
+        label_column="1",
+        chinese=True,
+        vectors=False,
+    ),
+    "tatoeba-en-zh": Row(
+        *("translate", "translation-tatoeba-zh", "bleu"),
+        tokenizer="rules:en",
+        text_column="1",
+        label_column="2",
+        changes=("head.target=characters",),
+        vectors=False,
+    ),
+    "reply-dailydialog": Row("reply", "reply-dailydialog", "chrf", vectors=False),
+    "reply-zh": Row(
+        *("reply", "reply-zh", "chrf"),
+        tokenizer="characters:zh",
+        changes=("head.target=characters",),
+        chinese=True,
+        vectors=False,
+    ),
 }
 
 # The six tasks of the paper's table 1: our row; the paper's data, baseline and ELMo, in percent (test).
@@ -156,4 +196,5 @@ CURVES = {
     "ner-conll2003": (0.01, 0.1, 1.0),
     "srl-ewt": (0.01, 0.1, 0.3, 1.0),
     "nli-snli": (0.01, 0.1, 1.0),
+    "multi30k-en-de": (0.1, 1.0),
 }

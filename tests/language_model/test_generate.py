@@ -1,11 +1,14 @@
 """Samples of the forward model."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmokit import ConfigError
+from elmokit.language_model import continuations
 from tests.tiny import WORDS
 
 
@@ -61,3 +64,28 @@ def test_numbers_out_of_range(random_lm, settings, message):
 def test_without_a_generator_sentences_differ(by_frequency):
     lm = by_frequency(begin=0.1, end=1e-9, unknown=0.1, a=0.4, b=0.4)
     assert len({tuple(lm.generate(max_tokens=100)) for _ in range(3)}) == 3
+
+
+def test_no_run_of_words_is_drawn_twice(by_frequency):
+    lm = by_frequency(begin=0.1, end=1e-9, unknown=0.1, a=0.9, b=0.1)
+    sentence = lm.generate("a", generator=seeded(), max_tokens=6, no_repeat=2)
+    new = sentence[1:]
+    pairs = list(pairwise(new))
+    assert len(set(pairs)) == len(pairs)
+    assert len(lm.generate("a", generator=seeded(), max_tokens=6)) == 7
+
+
+@pytest.mark.parametrize("prompt", [[], ["zebra", WORDS[3]]])
+def test_likely_continuations_have_the_scores_of_their_sentences(random_lm, prompt):
+    found = continuations(random_lm, prompt, beam=4, max_tokens=3)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for one in found:
+        assert one.tokens[: len(prompt)] == prompt
+        scored = random_lm.score(one.tokens)
+        expected = sum(scored.forward[len(prompt) :]) + scored.end
+        assert one.log_probability == pytest.approx(expected, abs=1e-4)
+    new = len(found[0].tokens) - len(prompt)
+    assert new <= 3
+    assert found[0].score == pytest.approx(found[0].log_probability / ((6 + new) / 6), rel=1e-5)
+    with pytest.raises(ConfigError, match="beam"):
+        continuations(random_lm, beam=0)

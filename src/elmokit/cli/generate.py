@@ -19,6 +19,7 @@ from elmokit.cli.printing import print_json
     help="Draw from the fewest words whose probabilities sum to this much.",
 )
 @options.count_option("--max-tokens", default=100, description="Stop after this many tokens.")
+@options.count_option("--no-repeat", description="Draw no run of so many words twice.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The same seed draws the same sentences.")
 @click.option("--tokens", is_flag=True, help="PROMPT is tokens separated by spaces.")
 @options.model_options
@@ -29,6 +30,7 @@ def generate(
     seed: int | None,
     tokens: bool,
     model: dict[str, Any],
+    no_repeat: int | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -44,7 +46,8 @@ def generate(
     language_model = LanguageModel.load(**model)
     generator = torch.Generator()
     generator.seed() if seed is None else generator.manual_seed(seed)
+    drawn = settings | {"generator": generator, "no_repeat": no_repeat or 0}
     prompts = read_lines("-") if prompt == "-" else [prompt]
     for start in (one for prompt in prompts for one in [prompt] * number):
-        words = language_model.generate(start.split() if tokens else start, generator=generator, **settings)
+        words = language_model.generate(start.split() if tokens else start, **drawn)
         print_json({"tokens": words}) if as_json else click.echo(" ".join(words))

@@ -179,7 +179,7 @@ def sample_sequences(
         state: before the first token.
         begin: what `step` gets as the token before the first one.
         end: the token that ends a sequence.
-        most: tokens that each sequence may have; one that reaches this many ends there.
+        most: tokens that each sequence may have; of one that reaches this many the end is not counted.
         generators: of random numbers, on the CPU, one for each item: so none depends on the others.
         temperature: below 1 for likelier tokens, 0 for the most likely; see `sample`.
         top_p: sample among the most likely tokens whose probabilities sum to this much.
@@ -191,6 +191,11 @@ def sample_sequences(
     totals = [0.0] * len(items)
     last = torch.full((len(items),), begin)
     while items:
+        going = [row for row, item in enumerate(items) if len(tokens[item]) < most[item]]
+        if len(going) < len(items):
+            items, last = [items[row] for row in going], last[going]
+            state = state.rows(torch.tensor(going, dtype=torch.long))
+            continue
         logs, state = step(last, state)
         allowed = constraints.apply(
             *(logs, torch.tensor([tokens[item] for item in items]).view(len(items), -1)),

@@ -10,7 +10,7 @@ out of vocabulary is `<UNK>`. Shapes: B sentences, S positions of a batch, P pro
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -21,18 +21,17 @@ import torch
 from torch import Tensor
 
 from elmokit.base import check_option, check_whole_number, shown
-from elmokit.decoding import new_generator, sample
 from elmokit.embed import Batch, InferenceBiLM, Text, TextReader, TypeVectors, batches_by_length, windows
 from elmokit.errors import ConfigError, DataError, ModelFileError
 from elmokit.formats import UNRECORDED, ModelBundle, load_model
 from elmokit.kernels import find_device, resolve, side_by_side, whole_pieces
 from elmokit.language_model.gap_filling import GapAccuracy, GapFiller
+from elmokit.language_model.generation import sampled_continuation, words_in
 from elmokit.language_model.results import Candidate, Perplexity, SentenceScore
-from elmokit.model import BiLM, FillWeights, Softmax
+from elmokit.model import BiLM, FillWeights, Softmax, State
 from elmokit.text import (
     BEGIN_SENTENCE_TOKEN,
     END_SENTENCE_TOKEN,
-    SPECIAL_TOKENS,
     UNKNOWN_TOKEN,
     Tokenizer,
     TokenizerSpec,
@@ -350,6 +349,7 @@ class LanguageModel:
         temperature: float = 1.0,
         top_p: float = 1.0,
         max_tokens: int = 100,
+        no_repeat: int = 0,
     ) -> list[str]:
         """Sample the continuation of a sentence from the forward model.
 
@@ -359,6 +359,7 @@ class LanguageModel:
             temperature: below 1 for likelier words, 0 for the most likely; see `elmokit.decoding.sample`.
             top_p: sample among the most likely words whose probabilities sum to this much.
             max_tokens: how many tokens to sample at most.
+            no_repeat: no run of so many new tokens occurs twice; 0 for no such rule.
 
         Returns:
             The tokens of the prompt and the new ones. `<UNK>` and `<S>` are never sampled; `</S>` stops.
@@ -366,34 +367,29 @@ class LanguageModel:
         Raises:
             ConfigError: a number is out of range.
         """
-        check_whole_number("max_tokens", max_tokens, least=0)
-        generator = new_generator() if generator is None else generator
-        refused = ~self._is_word.cpu()  # (V,)
-        refused[self.vocabulary.id(END_SENTENCE_TOKEN)] = False
-        tokens = self.tokens(prompt)
-        new, state = [BEGIN_SENTENCE_TOKEN, *tokens], None
-        for _ in range(max_tokens):
-            self._reader.truncated(new)  # warns
-            batch = Batch(self._type_vectors(new), torch.tensor([len(new)]), state)
-            ((layers, state),) = self._engine([batch])
-            logs = self.softmax.log_probabilities(layers[-1, -1:, : self._dim])[0].cpu()  # (V,)
-            logs[refused] = -math.inf
-            chosen = sample(logs, generator=generator, temperature=temperature, top_p=top_p)
-            new = [self.vocabulary.tokens[chosen]]
-            if new == [END_SENTENCE_TOKEN]:
-                break
-            tokens += new
-            new = new if state else [BEGIN_SENTENCE_TOKEN, *tokens]  # without a state all is read again
-        return tokens
+        return sampled_continuation(
+            *(self, prompt),
+            generator=generator,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            no_repeat=no_repeat,
+        )
+
+    @torch.inference_mode()
+    def predict_next(self, rows: Sequence[Sequence[str]], state: State | None = None) -> tuple[Tensor, State]:
+        """Read rows of words on from a state; return log p (R, V) of the next words, and the new state."""
+        flat = list(chain.from_iterable(rows))
+        self._reader.truncated(flat)  # warns
+        lengths = torch.tensor([len(row) for row in rows])
+        ((layers, state),) = self._engine([Batch(self._type_vectors(flat), lengths, state)])
+        top = layers[-1, lengths.cumsum(0) - 1, : self._dim]  # (R, P)
+        return self.softmax.log_probabilities(top), state
 
     @cached_property
     def _is_word(self) -> Tensor:
         """(V,): false for special tokens, empty lines and repeated words."""
-        words = [
-            bool(token) and token not in SPECIAL_TOKENS and self.vocabulary.id(token) == row
-            for row, token in enumerate(self.vocabulary.tokens)
-        ]
-        return torch.tensor(words, device=self.device)
+        return torch.tensor(words_in(self.vocabulary), device=self.device)
 
 
 def _bounded(tokens: list[str]) -> list[str]:
