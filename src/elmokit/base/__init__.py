@@ -11,6 +11,7 @@ figures    draw pictures
 settings   check the fields of dataclasses, convert them from and to plain data
 grouping   group a stream of items, or draw a sample of them
 progress   show the progress of long work
+shared_pages   keep one copy of the same bytes for all processes of a machine
 workers    distribute work over processes
 """
 
@@ -60,6 +61,7 @@ from elmokit.base.settings import (
     setting_changes,
     settings_from_dict,
 )
+from elmokit.base.shared_pages import share_pages, shared_copy
 from elmokit.base.workers import belong_to_parent, can_fork, ordered_map
 
 __all__ = [
@@ -119,6 +121,8 @@ __all__ = [
     "remove_remains",
     "setting_changes",
     "settings_from_dict",
+    "share_pages",
+    "shared_copy",
     "shown",
     "temporary_folder",
     "text_ending",
