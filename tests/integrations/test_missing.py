@@ -14,6 +14,9 @@ EXTRAS = {
     "sentence_transformers": ("sentence_transformers", "sentence-transformers"),
     "sklearn": ("sklearn", "sklearn"),
     "flair": ("flair", "flair"),
+    "ray": ("ray", "ray"),
+    "dask": ("dask", "dask"),
+    "spark": ("pyspark", "spark"),
 }
 
 

@@ -96,4 +96,4 @@ def test_a_library_of_another_version_is_a_warning(other_library, monkeypatch, c
     monkeypatch.setattr(library, "_VERSION", 99)
     other_library(library.LIBRARY)
     assert engines("float32") == []
-    assert "it has version 2 of the interface, expected 99" in caplog.text
+    assert "it has version 3 of the interface, expected 99" in caplog.text

@@ -12,6 +12,7 @@ shading    words with colours, in a terminal and in HTML
 settings   check the fields of dataclasses, convert them from and to plain data
 grouping   group a stream of items, or draw a sample of them
 progress   show the progress of long work
+shared_pages   keep one copy of the same bytes for all processes of a machine
 workers    distribute work over processes
 """
 
@@ -62,6 +63,7 @@ from elmokit.base.settings import (
     settings_from_dict,
 )
 from elmokit.base.shading import Shade, shaded_for_terminal, shaded_html
+from elmokit.base.shared_pages import share_pages, shared_copy
 from elmokit.base.workers import belong_to_parent, can_fork, ordered_map
 
 __all__ = [
@@ -124,6 +126,8 @@ __all__ = [
     "settings_from_dict",
     "shaded_for_terminal",
     "shaded_html",
+    "share_pages",
+    "shared_copy",
     "shown",
     "temporary_folder",
     "text_ending",

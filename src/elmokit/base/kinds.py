@@ -67,6 +67,8 @@ def _kind_of_folder(folder: Path) -> Kind | None:
         return Kind.CORPUS
     if (folder / "index.json").is_file():
         return Kind.INDEX
+    if (folder / "shards.json").is_file():
+        return Kind.VECTORS
     if (folder / "job.json").is_file():
         return Kind.PREPARATION if (folder / "chunks").is_dir() else Kind.EMBEDDING
     training = folder / "training"

@@ -6,6 +6,7 @@ import click
 
 from elmokit.cli import options
 from elmokit.cli.printing import print_json
+from elmokit.cli.ray_embedding import embed_by_ray, ray_options
 
 
 @click.command()
@@ -32,6 +33,7 @@ from elmokit.cli.printing import print_json
 @options.count_option("--batch-tokens", default=8192, description="Tokens of a batch.")
 @options.workers_option
 @options.resume_option
+@ray_options
 @click.option("--any-engine", is_flag=True, help="Resume also what another engine (see info) has begun.")
 @options.overwrite_option
 @click.option("--dry-run", is_flag=True, help="Write nothing: estimate time and size from a sample.")
@@ -45,31 +47,40 @@ def embed(
     dry_run: bool,
     as_json: bool,
     quiet: bool,
+    ray: dict[str, Any] | None,
     **settings: Any,
 ) -> None:
     """Write the vectors of each sentence of a text to a file.
 
     INPUT is a text file, plain or compressed (.gz, .xz, .zst), a sentence a line; - or nothing is standard
     input. The ending of --out decides the format; - prints JSON, a line for each line as it comes. Row k is
-    line k, blank lines too; with --word a row is a use of that word, in upper or lower case.
+    line k, blank lines too; with --word a row is a use of that word, in any case. With --ray --out may be a
+    folder, for Parquet files.
     """
     import elmokit
     from elmokit.embed import embed_lines
 
     precision = _precision(settings.pop("precision"), fast=settings.pop("fast"))
+    if ray is not None:
+        _refuse("--ray", {"dry_run": dry_run, "out": out == "-"})
+        settings |= {"batch_tokens": batch_tokens, "precision": precision, "progress": not quiet}
+        return _say(embed_by_ray(source, out, model, ray, **settings), out, as_json=as_json, quiet=quiet)
     how = {name: settings.pop(name) for name in ("workers", "resume", "overwrite", "any_engine")}
     if dry_run or out == "-":
         _refuse("--dry-run" if dry_run else "--out -", how)
     embedder = elmokit.load(**model, precision=precision, batch_tokens=batch_tokens)
     if dry_run:
         estimate = elmokit.estimate_file(embedder, source, out, **settings)
-        print_json(estimate) if as_json else click.echo(f"{out}: {estimate}")
-        return
+        return print_json(estimate) if as_json else click.echo(f"{out}: {estimate}")
     if out == "-":
         for line in embed_lines(embedder, source, **settings):
             print_json(line)
-        return
-    report = elmokit.embed_file(embedder, source, out, **settings, **how, progress=not quiet)
+        return None
+    found = elmokit.embed_file(embedder, source, out, **settings, **how, progress=not quiet)
+    return _say(found, out, as_json=as_json, quiet=quiet)
+
+
+def _say(report: Any, out: str, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(report)
     elif not quiet:

@@ -313,9 +313,13 @@ def _checked(source: str | None, text_column: str | None, *, lines: bool) -> "st
         raise DataError(
             f"{source} does not exist, expected a text file; check the path, or pass text with --text"
         )
-    if text_column is not None and not is_table(source):
+    if text_column is not None and not (is_table(source) or source.endswith(".parquet")):
         raise click.UsageError("--text-column needs a table as INPUT: a .csv, .tsv or .jsonl file")
-    return TextColumn(source, text_column or "text") if is_table(source) and not lines else source
+    return (
+        TextColumn(source, text_column or "text")
+        if text_column or (is_table(source) and not lines)
+        else source
+    )
 
 
 def read_input(

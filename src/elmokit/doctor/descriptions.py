@@ -129,7 +129,8 @@ def _vectors(path: Path) -> dict[str, Any]:
         if len(file):
             first = file[0]
             array = first.vectors if first.layers is None else first.layers
-            assert array is not None
+            if array is None:  # the first row could not be embedded
+                return facts | {"first row": first.error, "written with": file.metadata}
             per = file.metadata.get("unit", "sentence" if array.ndim == 1 else "token")
             layers = len(array) if array.ndim == 3 else 1
             facts |= {"layers": layers, "dim": array.shape[-1], "dtype": str(array.dtype), "vectors per": per}

@@ -5,7 +5,7 @@ from elmokit.embed.embed_file import EmbedReport, embed_file
 from elmokit.embed.embed_lines import embed_lines
 from elmokit.embed.embedder import Embedder, EmbedderSettings, load_elmo
 from elmokit.embed.engine import Batch, InferenceBiLM
-from elmokit.embed.file_choice import DType
+from elmokit.embed.file_choice import DType, FileChoice, model_settings, origin
 from elmokit.embed.occlusion import VectorExplanation, explain_vector
 from elmokit.embed.reader import (
     Text,
@@ -21,9 +21,10 @@ from elmokit.embed.text_embedder import PreparedText, Reader, TextEmbedder
 from elmokit.embed.type_vectors import TypeVectors
 
 __all__ = [
-    "Batch", "DType", "EmbedEstimate", "EmbedReport", "Embedder", "EmbedderSettings", "Floats",
-    "InferenceBiLM", "LayerChoice", "Pooler", "Pooling", "PreparedText", "Reader", "Sentence",
-    "SentencePooling", "Text", "TextEmbedder", "TextReader", "TypeVectors", "VectorExplanation",
-    "batches_by_length", "embed_file", "embed_lines", "estimate_file", "explain_vector", "fit_pooling",
-    "layer_index", "load_elmo", "refuse_one_string", "refuse_unless", "store_pooling", "windows",
+    "Batch", "DType", "EmbedEstimate", "EmbedReport", "Embedder", "EmbedderSettings", "FileChoice",
+    "Floats", "InferenceBiLM", "LayerChoice", "Pooler", "Pooling", "PreparedText", "Reader",
+    "Sentence", "SentencePooling", "Text", "TextEmbedder", "TextReader", "TypeVectors",
+    "VectorExplanation", "batches_by_length", "embed_file", "embed_lines", "estimate_file",
+    "explain_vector", "fit_pooling", "layer_index", "load_elmo", "model_settings", "origin",
+    "refuse_one_string", "refuse_unless", "store_pooling", "windows",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from elmokit.base import check_whole_number
 from elmokit.embed.reader import Text, refuse_one_string, refuse_unless, windows
 from elmokit.embed.sentence import Floats, LayerChoice, Sentence
 from elmokit.embed.sentence_vectors import Pooler, SentencePooling
-from elmokit.kernels import Precision
+from elmokit.kernels import Precision, share_weights
 from elmokit.model import FittedPooling, MixChoice, ScalarMix
 from elmokit.text import Run, Token, TokenizerSpec, group_tokens, make_tokenizer
 
@@ -195,6 +195,16 @@ class TextEmbedder(ABC):
         a, b = (_unit(self.encode(one)) for one in (texts, others))
         cosines: Floats = a @ b.T
         return cosines
+
+    def share_weights(self) -> None:
+        """Keep one copy of the weights for all processes of this user and machine that call this.
+
+        The weights are laid out for fast products first, and then mapped from files in the temporary folder
+        that hold the same numbers. Only on Linux; elsewhere nothing is done.
+        """
+        self.embed([[]])  # lays them out
+        modules = [part for part in vars(self).values() if isinstance(part, torch.nn.Module)]
+        share_weights([weight for module in modules for weight in module.parameters()])
 
     def prepare(self, text: Text) -> PreparedText:
         """Tokenise a text; `embed_prepared` takes the result."""

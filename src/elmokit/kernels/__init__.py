@@ -6,6 +6,7 @@ native            the same in C++, optional; engine_choice chooses between the t
 lstm_training     layers with a backward pass of their own, for pretraining and tasks
 softmax_blocks    the softmax of pretraining
 precision         products in float32, int8 and bfloat16
+shared_weights    one copy of the weights for all processes of a machine
 threads, memory, device, dropout, seeding
 """
 
@@ -35,6 +36,7 @@ from elmokit.kernels.precision import (
     training_precision,
 )
 from elmokit.kernels.seeding import combined_seed, seeded
+from elmokit.kernels.shared_weights import share_weights
 from elmokit.kernels.softmax_blocks import softmax_gradients
 from elmokit.kernels.threads import PairOfThreads, num_threads, side_by_side, whole_pieces
 
@@ -43,6 +45,6 @@ __all__ = [
     "TrainedLinear", "add_to_forget_gate", "bidirectional_lstm", "combined_seed", "dropout", "engine_name",
     "find_device", "flushed_denormals", "int8_scale", "keep_freed_memory", "lstm_window", "make_highway",
     "make_inference_lstm", "make_linear", "make_product", "num_threads", "peak_memory", "resolve", "seeded",
-    "side_by_side", "softmax_gradients", "step_blocks", "supported", "training_engine_name",
+    "share_weights", "side_by_side", "softmax_gradients", "step_blocks", "supported", "training_engine_name",
     "training_precision", "whole_pieces", "window_maxima",
 ]  # fmt: skip

@@ -1,19 +1,21 @@
 """Parquet and Arrow files: a row for each sentence, or for each use of a word.
 
 line      number of the sentence in the text, from 1
+id        its id in the table that it is from                   (only if ids were wanted)
 text      the sentence
 tokens    its tokens                                            (not for uses)
 offsets   start and end of each token in `text`                 (not for uses)
 word, start, end    the word as it is spelt there, and its place in `text`       (uses only)
 vectors   a list of fixed-size lists, one per token; `vector`, a fixed-size list, for sentences and uses;
           `layer_0`, `layer_1`, … in its place if there are several layers
+error     why a row has no tokens and no vectors; null in the other rows      (only where some may fail)
 
 The metadata of the schema has the settings as JSON under the key "elmokit".
 """
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from elmokit.base import group_until, parse_json
-from elmokit.vectors.rows import FloatArray, Layout, Row, StoredSentence, Unit
+from elmokit.vectors.rows import FloatArray, Layout, Row, StoredSentence, Unit, file_rows
 
 BATCH_BYTES = 32 << 20
 _KEY = b"elmokit"
@@ -58,6 +60,36 @@ def stream_bytes(rows: Iterator[Row], layout: Layout, metadata: Mapping[str, Any
             writer.write_batch(batch)
     whole: bytes = sink.getvalue().to_pybytes()
     return whole
+
+
+def make_table(rows: Sequence[Row | None], layout: Layout) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return the columns that depend on the model, from `tokens` on; where a row is None, all are null."""
+    schema = _schema(layout, {})
+    good = file_rows([row for row in rows if row is not None], layout)
+    table = pa.Table.from_batches(_record_batches(good, layout, schema), schema)
+    table = table.drop_columns(["line", "text"]).replace_schema_metadata(None)
+    if len(table) == len(rows):
+        return table
+    places = accumulate(row is not None for row in rows)
+    return table.take(
+        pa.array(
+            [None if row is None else place - 1 for row, place in zip(rows, places, strict=True)], pa.int64()
+        )
+    )
+
+
+def write_table(path: Path, table: Any, metadata: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Write a table with the columns of a Parquet file of vectors, in row groups of about 32 MB."""
+    groups = max(1, round(table.nbytes / BATCH_BYTES))
+    table = table.replace_schema_metadata({_KEY: json.dumps(metadata, ensure_ascii=False).encode()})
+    with pq.ParquetWriter(path, table.schema, use_dictionary=False) as writer:
+        writer.write_table(table, row_group_size=max(1, -(-len(table) // groups)))
+
+
+def table_metadata(path: Path) -> dict[str, Any]:
+    """Return what a Parquet file of vectors says of itself; nothing of its rows is read."""
+    found: dict[str, Any] = parse_json((pq.read_schema(path).metadata or {}).get(_KEY, b"{}"))
+    return found
 
 
 def _schema(layout: Layout, metadata: Mapping[str, Any]) -> Any:  # noqa: ANN401  (pyarrow has no types)
@@ -128,7 +160,8 @@ class TableVectors:
         if "text" not in schema.names or not self._columns:
             raise ValueError(f"expected text and vectors, found columns {schema.names[:9]}")
         self.metadata: dict[str, Any] = parse_json((schema.metadata or {}).get(_KEY, b"{}"))
-        self._fields = [name for name in ("line", "text", "tokens", "offsets") if name in schema.names]
+        known = ("line", "text", "tokens", "offsets", "id", "error")
+        self._fields = [name for name in known if name in schema.names]
         self._uses = "word" in schema.names
         is_vector = pa.types.is_fixed_size_list(schema.field(self._columns[0]).type)
         self._unit: Unit = "use" if self._uses else "sentence" if is_vector else "token"
@@ -155,12 +188,15 @@ class TableVectors:
             fields |= {"tokens": [cell("word")], "offsets": [(cell("start"), cell("end"))]}
         parts = [_array(self._rows[name][row]) for name in self._columns]  # (T, D) or (D,) each
         several = self._columns[0].startswith("layer_")
-        array = np.stack(parts) if several else parts[0]
+        there = [part for part in parts if part is not None]
+        array = np.stack(there) if several and there else parts[0]
         return StoredSentence.of(array, fields, unit=self._unit, several=several)
 
 
-def _array(vectors: Any) -> FloatArray:  # noqa: ANN401
-    """Copy a list of fixed-size lists into an array (T, D), or one fixed-size list into (D,)."""
+def _array(vectors: Any) -> FloatArray | None:  # noqa: ANN401
+    """Copy a list of fixed-size lists into an array (T, D), one such list into (D,); null is None."""
+    if not vectors.is_valid:
+        return None
     of_tokens = not pa.types.is_fixed_size_list(vectors.type)
     values = vectors.values.flatten() if of_tokens else vectors.values
     array: FloatArray = np.array(values.to_numpy(zero_copy_only=False))

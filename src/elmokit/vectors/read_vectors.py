@@ -11,6 +11,7 @@ from elmokit.vectors.csv_files import CsvVectors, looks_like_table
 from elmokit.vectors.hdf5 import Hdf5Vectors
 from elmokit.vectors.numpy_files import NpyVectors, NpzVectors
 from elmokit.vectors.rows import StoredSentence
+from elmokit.vectors.shard_folder import ShardedVectors
 from elmokit.vectors.writers import require_pyarrow
 
 
@@ -30,7 +31,8 @@ def read_vectors(path: str | Path) -> "VectorFile":
 
     Args:
         path: A file from `embed_file` or `elmokit embed` (HDF5, npz, Parquet, Arrow, npy, CSV or TSV), or
-            the HDF5 output of AllenNLP's or bilm-tf's embedders.
+            the HDF5 output of AllenNLP's or bilm-tf's embedders; or the folder of shards that
+            `elmokit.integrations.ray.embed_dataset` writes.
 
     Raises:
         DataError: The file is missing, damaged, or no file of vectors.
@@ -102,6 +104,9 @@ def _open(path: Path) -> _Source:
     wrong = other_kind(path, Kind.VECTORS)
     if wrong is not None:
         raise DataError(wrong)
+    if path.is_dir():
+        require_pyarrow("reading shards")
+        return ShardedVectors(path)
     if not path.is_file():
         part = path.with_name(f"{path.name}.part")
         found = f"only an interrupted run, {part}: resume it" if part.exists() else "no such file"

@@ -109,6 +109,8 @@ class StoredSentence:
         layers: (n, T, D) if the file holds several layers; (n, D) if it holds sentences or uses.
         vectors: (T, D) if the file holds one vector per token, (D,) if it holds one per sentence or use.
         line: Number of the sentence in the text, from 1.
+        id: Its id in the table that it is from.
+        error: Why it has no vectors, if it could not be embedded.
     """
 
     text: str | None
@@ -117,6 +119,8 @@ class StoredSentence:
     layers: FloatArray | None
     vectors: FloatArray | None
     line: int | None = None
+    id: str | None = None
+    error: str | None = None
 
     def __repr__(self) -> str:
         array = self.vectors if self.layers is None else self.layers
@@ -127,7 +131,7 @@ class StoredSentence:
     @classmethod
     def of(
         cls,
-        array: FloatArray,
+        array: FloatArray | None,
         fields: Mapping[str, Any],
         *,
         unit: Unit = "token",
@@ -136,14 +140,18 @@ class StoredSentence:
         """Make a sentence of an array.
 
         Args:
-            array: Of one of the shapes of a `Layout`.
-            fields: What is known of `text`, `tokens`, `offsets` and `line`.
+            array: Of one of the shapes of a `Layout`; None for a sentence that could not be embedded.
+            fields: What is known of the other attributes.
             unit: What a vector is of.
             several: Whether the first axis is that of the layers; by default in arrays of three axes.
 
         Raises:
             ValueError: It has another shape, does not hold floats, or does not fit the tokens.
         """
+        known = {name: fields.get(name) for name in ("text", "tokens", "offsets", "line", "id", "error")}
+        known["offsets"] = known["offsets"] and [(start, end) for start, end in known["offsets"]]
+        if array is None:
+            return cls(**known, layers=None, vectors=None)
         tokens = fields.get("tokens")
         several = array.ndim == 3 if several is None else several
         axes = 1 + several + (unit == "token")
@@ -151,6 +159,4 @@ class StoredSentence:
             raise ValueError(f"expected vectors, found {array.dtype} of shape {list(array.shape)}")
         if tokens is not None and unit == "token" and array.shape[-2] != len(tokens):
             raise ValueError(f"{len(tokens)} tokens have {array.shape[-2]} vectors")
-        known = {name: fields.get(name) for name in ("text", "tokens", "offsets", "line")}
-        known["offsets"] = known["offsets"] and [(start, end) for start, end in known["offsets"]]
         return cls(**known, layers=array if several else None, vectors=None if several else array)

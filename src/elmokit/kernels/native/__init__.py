@@ -1,6 +1,6 @@
 """The native kernel: C++ for several instruction sets of x86-64, called by ctypes; optional."""
 
-from elmokit.kernels.native.library import NativeEngine, engines, find_engine, training_engine
+from elmokit.kernels.native.library import NativeEngine, engines, find_engine, training_engine, weight_blocks
 from elmokit.kernels.native.native_encoder import NativeLinear, NativeMaxima
 from elmokit.kernels.native.native_lstm import NativeLSTM
 from elmokit.kernels.native.native_product import NativeProduct
@@ -18,4 +18,5 @@ __all__ = [
     "find_engine",
     "native_softmax",
     "training_engine",
+    "weight_blocks",
 ]

@@ -84,10 +84,12 @@ struct Free {
 template <class Item>
 using Memory = std::unique_ptr<Item, Free>;
 
+// Large blocks begin with a page, so that processes can share their pages.
 template <class Item>
 Memory<Item> zeros(int64_t count) {
-  const size_t bytes = (static_cast<size_t>(count) * sizeof(Item) + 63) / 64 * 64 + 64;
-  void* memory = std::aligned_alloc(64, bytes);
+  const size_t wanted = static_cast<size_t>(count) * sizeof(Item) + 64, alignment = wanted < 65536 ? 64 : 4096;
+  const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, bytes);
   if (!memory) throw std::bad_alloc();
   return Memory<Item>(static_cast<Item*>(std::memset(memory, 0, bytes)));
 }
@@ -107,6 +109,7 @@ struct Packed {
   Memory<int32_t> offset;
 
   Packed() = default;
+  int64_t bytes(int64_t lanes) const { return matrix.panels * matrix.steps * 16 * lanes; }
   // Each part is multiplied by its factor, if there are factors.
   Packed(const Operations& with, Number number, int64_t parts, int64_t outputs, int64_t inputs, const float* from,
          const float* from_bias, float bound, const float* factors = nullptr) {
@@ -220,7 +223,7 @@ bool is_convolution(const ConvolutionRun& run) {  // sizes that fit together, an
 }  // namespace
 
 // Version of this interface: the loader refuses a library of another one.
-EXPORT int32_t elmokit_version() { return 2; }
+EXPORT int32_t elmokit_version() { return 3; }
 
 EXPORT int32_t elmokit_num_engines() { return kNumEngines; }
 
@@ -239,6 +242,13 @@ EXPORT Product* elmokit_product_new(int32_t engine, int32_t number, int64_t part
   return new Product{with, Packed(*with, static_cast<Number>(number), parts, outputs, inputs, weight, bias, bound)};
 } catch (const std::bad_alloc&) {
   return nullptr;
+}
+
+// Where the packed weights are, and how many bytes; -1 if there is no weight of that number.
+EXPORT int64_t elmokit_product_memory(const Product* product, int64_t number, const void** place) {
+  if (number != 0) return -1;
+  *place = product->packed.weights.get();
+  return product->packed.bytes(product->with->lanes);
 }
 
 EXPORT void elmokit_product_free(Product* product) { delete product; }
@@ -286,6 +296,15 @@ EXPORT int32_t elmokit_lstm_add(Recurrent* recurrent, const float* input, const 
   return kDone;
 } catch (const std::bad_alloc&) {
   return kNoMemory;
+}
+
+// The same for the weights of input, state and projection of each layer; 0 bytes for a missing projection.
+EXPORT int64_t elmokit_lstm_memory(const Recurrent* recurrent, int64_t number, const void** place) {
+  if (number < 0 || number >= 3 * recurrent->lstm.layers) return -1;
+  const PackedLayer& layer = recurrent->packed[static_cast<size_t>(number / 3)];
+  const Packed& packed = number % 3 == 0 ? layer.input : number % 3 == 1 ? layer.state : layer.projection;
+  *place = packed.weights.get();
+  return packed.bytes(recurrent->with->lanes);
 }
 
 EXPORT void elmokit_lstm_free(Recurrent* recurrent) { delete recurrent; }

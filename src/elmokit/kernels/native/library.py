@@ -8,10 +8,13 @@ import ctypes
 import logging
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import get_args
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -22,7 +25,7 @@ from elmokit.kernels.precision import Precision, has_tiles
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("libelmokit_native.so")
-_VERSION = 2
+_VERSION = 3
 _NUMBERS: dict[Precision, int] = {"float32": 0, "bfloat16": 1, "int8": 2}
 _CODES = {1: "memory ran out", 2: "arguments are inconsistent"}
 
@@ -103,10 +106,12 @@ _FUNCTIONS = {
     "supports": (_int, [_int, _int]),
     "product_new": (_pointer, [_int, _int, _long, _long, _long, _pointer, _pointer, _float]),
     "product_free": (None, [_pointer]),
+    "product_memory": (_long, [_pointer, _long, ctypes.POINTER(_pointer)]),
     "product_run": (_int, [_pointer, _pointer, _long, _pointer, _int]),
     "lstm_new": (_pointer, [_int, _int, _long, _long, _int, _float, _float]),
     "lstm_add": (_int, [_pointer, _pointer, _pointer, _pointer, _pointer]),
     "lstm_free": (None, [_pointer]),
+    "lstm_memory": (_long, [_pointer, _long, ctypes.POINTER(_pointer)]),
     "lstm_run": (_int, [_pointer, ctypes.POINTER(NativeCall)]),
     "lstm_kept": (_long, [_int, _int, ctypes.POINTER(TrainingCall)]),
     "lstm_forward": (_int, [_int, _int, ctypes.POINTER(TrainingCall)]),
@@ -117,6 +122,10 @@ _FUNCTIONS = {
     "activate": (_int, [_int, _int, _pointer, _long, _pointer, _int]),
     "peak": (ctypes.c_double, [_int, _int, _long]),
 }
+
+
+_alive: "WeakSet[NativeObject]" = WeakSet()
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -241,6 +250,12 @@ def address(tensor: Tensor, *shape: int, dtype: torch.dtype = torch.float32) -> 
     return tensor.data_ptr()
 
 
+def weight_blocks() -> list[tuple[int, int]]:
+    """Return address and size of all packed weights of this process, in the order they were made."""
+    objects = sorted(_alive, key=lambda one: one.number)
+    return [block for one in objects for block in one.blocks()]
+
+
 class NativeObject:
     """An object of the library, freed with this one."""
 
@@ -248,9 +263,22 @@ class NativeObject:
         library = native_library()
         assert library is not None
         self._free = getattr(library, f"elmokit_{kind}_free")
+        self._memory = getattr(library, f"elmokit_{kind}_memory")
+        self.number = next(_numbers)
         self.pointer: int | None = getattr(library, f"elmokit_{kind}_new")(*arguments)
         if self.pointer is None:
             raise MemoryError(f"native kernel: no memory for a {kind} of {arguments}")
+        _alive.add(self)
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield address and size of each block of packed weights."""
+        place = ctypes.c_void_p()
+        for number in count():
+            size: int = self._memory(self.pointer, number, ctypes.byref(place))
+            if size < 0:
+                return
+            if place.value is not None:
+                yield place.value, size
 
     def __del__(self) -> None:
         if getattr(self, "pointer", None) is not None:
