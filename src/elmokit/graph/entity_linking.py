@@ -39,8 +39,8 @@ class LinkSettings:
             document, need this cosine at least; 1 never links them.
     """
 
-    apart: float = bounded(-0.3, least=-1, most=1)
-    near: float = bounded(0.3, least=-1, most=1)
+    apart: float = bounded(-0.5, least=-1, most=1)
+    near: float = bounded(0.5, least=-1, most=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -80,14 +80,17 @@ def normal_form(name: str) -> str:
     return _ARTICLE.sub("", form) or name
 
 
-def initials(name: str) -> str:
-    """Return the first letters of the capitalised words of a name.
+def initials(name: str) -> set[str]:
+    """Return the short forms of a name: the first letters of its capitalised words, and of all its words.
 
     Example:
-        >>> initials("Bank of New England"), initials("Ada")
-        ('bne', 'a')
+        >>> sorted(initials("Bank of New England")), initials("acute renal failure"), initials("Ada")
+        (['bne', 'bone'], {'arf'}, set())
     """
-    return "".join(word[0] for word in _WORD.findall(name) if word[0].isupper()).casefold()
+    words = [word for word in _WORD.findall(name) if word[0].isalpha()]
+    capitals = "".join(word[0] for word in words if word[0].isupper())
+    found = {capitals, "".join(word[0] for word in words) if len(words) >= _LEAST_PART else ""}
+    return {one.casefold() for one in found if len(one) > 1}
 
 
 class EntityLinker:
@@ -202,8 +205,7 @@ def _parts_of(name: str, form: str) -> Iterable[str]:
     else:
         parts = {" ".join(words[:place]) for place in range(1, len(words))}
         parts |= {" ".join(words[place:]) for place in range(1, len(words))}
-    short = initials(name)
-    return {part for part in parts | {short} if part != form and _is_part(part)}
+    return {part for part in parts | initials(name) if part != form and _is_part(part)}
 
 
 def _is_part(form: str) -> bool:

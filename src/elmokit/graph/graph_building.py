@@ -5,12 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from elmokit.base import group_until, progress_display
 from elmokit.encoders import Encoder
 from elmokit.errors import ConfigError
-from elmokit.graph.entity_linking import EntityLinker, LinkSettings, PlacedEntity
+from elmokit.graph.entity_linking import EntityLinker, Floats, LinkSettings, PlacedEntity
 from elmokit.graph.graph_files import check_graph_output
 from elmokit.graph.knowledge_graph import Evidence, GraphEdge, GraphNode, KnowledgeGraph, NodeMention
 from elmokit.search import Document, as_documents
@@ -173,7 +171,7 @@ class _Builder:
             sentences, self._encoder.encode([one.tokens for one in sentences]), strict=True
         ):
             vectors = layers.mean(dim=0).numpy()  # (T, D)
-            yield [_around(vectors, sentence.offsets, span) for span in sentence.entities]
+            yield [context_of(vectors, sentence.offsets, one.start, one.end) for one in sentence.entities]
 
     def _add_edge(
         self, source: str, target: str, relation: str, probability: float, sentence: _Sentence
@@ -187,12 +185,20 @@ class _Builder:
         self._edges[key].evidence.append(said)
 
 
-def _around(vectors: Any, offsets: Sequence[tuple[int, int]], span: LabelledSpan) -> Any:  # noqa: ANN401
-    """Return the mean vector of the words around a mention, or of its own words if there are no others."""
-    inside = [n for n, (start, end) in enumerate(offsets) if start < span.end and end > span.start]
+def context_of(vectors: Floats, offsets: Sequence[tuple[int, int]], start: int, end: int) -> Floats:
+    """Return the mean vector of the words around a mention, or of its own words if there are no others.
+
+    Args:
+        vectors: (T, D) of the tokens of its sentence.
+        offsets: of the tokens.
+        start: of the mention, in characters of the sentence.
+        end: the same.
+    """
+    inside = [n for n, (first, last) in enumerate(offsets) if first < end and last > start]
     first, last = inside[0], inside[-1]
     near = [*range(max(0, first - _CONTEXT), first), *range(last + 1, min(len(offsets), last + 1 + _CONTEXT))]
-    return vectors[near or inside].mean(axis=0).astype(np.float32)
+    mean: Floats = vectors[near or inside].mean(axis=0)
+    return mean
 
 
 def _context_encoder(*models: AnyTask) -> Encoder | None:
