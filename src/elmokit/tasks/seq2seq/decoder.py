@@ -122,14 +122,18 @@ class AttentionDecoder(nn.Module):
         return DecoderState((first, torch.zeros_like(first)), (second, torch.zeros_like(second)), owners)
 
     def forward(self, pieces: Tensor, memory: SourceMemory, state: DecoderState) -> DecoderSteps:
-        """Read the pieces (R, U) and say what comes after each; copied ones are read as unknown."""
+        """Read the pieces (R, U) and say what comes after each; copied ones are read as unknown.
+
+        The rows of an item, its beams, stand side by side and share its memory.
+        """
         x = self.embeddings(pieces.masked_fill(pieces >= self.size, UNKNOWN))  # (R, U, E)
         x = self.dropout(x)
         h, first = self.first(x, state.first)  # (R, U, N)
-        # Items side by side are the usual case in training; beams need the memory of their item.
-        m, mask, _ = memory if pieces.shape[1] > 1 else memory.rows(state.owners)  # (R, T, N), (R, T)
-        weights = attention(self.query(h) @ m.transpose(1, 2), mask[:, None, :])  # (R, U, T)
-        context = self.dropout(weights @ m)  # (R, U, N)
+        m, mask, _ = memory  # (B, T, N), (B, T)
+        together = self.query(h).view(len(m), -1, m.shape[2])  # (B, R/B · U, N)
+        weights = attention(together @ m.transpose(1, 2), mask[:, None, :])  # (B, R/B · U, T)
+        context = self.dropout((weights @ m).view_as(h))  # (R, U, N)
+        weights = weights.view(*h.shape[:2], m.shape[1])  # (R, U, T)
         g, second = self.second(torch.cat([h, context], dim=-1), state.second)  # (R, U, N)
         merged = torch.cat([g, context], dim=-1)  # (R, U, 2N)
         outputs = self.dropout(self.output(self.dropout(merged)).tanh())  # (R, U, E)
@@ -142,13 +146,25 @@ class AttentionDecoder(nn.Module):
         """(…, E) → (…, V)."""
         return functional.linear(outputs, self.embeddings.weight, self.bias)
 
-    def step(self, pieces: Tensor, memory: SourceMemory, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Read the last pieces (R,) and return log p of the next, (R, V), or (R, V + T) with copying."""
+    def step(
+        self, pieces: Tensor, memory: SourceMemory, state: DecoderState, *, beams: int
+    ) -> tuple[Tensor, DecoderState]:
+        """Read the last pieces (R,) and return log p of the next, (R, V), or (R, V + T) with copying.
+
+        Args:
+            pieces: of the items that are not finished, `beams` for each.
+            memory: of all items.
+            state: of the rows.
+            beams: rows of each item.
+        """
+        copied = memory.copies
+        if beams * len(memory.mask) > len(pieces):  # some items are finished
+            memory = memory.rows(state.owners[::beams])
         found = self(pieces.to(memory.mask.device)[:, None], memory, state)
         logs = self.logits(found.outputs[:, 0]).log_softmax(dim=1)  # (R, V)
-        if found.copying is None or memory.copies is None:
+        if found.copying is None or copied is None:
             return logs, found.state
-        copying, copies = found.copying, memory.copies[state.owners]  # (R, 1), (R, T)
+        copying, copies = found.copying, copied[state.owners]  # (R, 1), (R, T)
         shares = logs.new_zeros(len(logs), self.size + copies.shape[1])  # (R, V + T)
         shares = shares.scatter_add(1, copies, found.attention[:, 0])
         written = functional.pad(logs, (0, copies.shape[1]), value=-math.inf)

@@ -242,9 +242,10 @@ class Seq2SeqHead(nn.Module):
 
     def _search(self, memory: SourceMemory, items: Sequence[Any]) -> list[list[FoundSequence]]:
         def step(last: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-            return self.decoder.step(last, memory, state)
+            return self.decoder.step(last, memory, state, beams=beams)
 
         settings, state = self.settings, self.decoder.begin(memory)
+        beams = 1 if settings.temperature else settings.beam
         most = [self.limit(sum(map(len, item.texts))) for item in items]
         begun = [self.vocabulary.encode(getattr(item, "begin", "")) for item in items]
         rules = Constraints(banned=(UNKNOWN,), least=1, no_repeat=settings.no_repeat)
