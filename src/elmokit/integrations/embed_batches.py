@@ -262,7 +262,7 @@ def _columns_of(batch: Any, name: str) -> tuple[Any, Sequence[object]]:  # noqa:
 
 
 def _storable(values: Sequence[object]) -> list[object]:
-    """Return what Arrow can hold of a column: texts; or lists of tokens, if there are no texts beside them."""
+    """Return what Arrow can hold of a column: texts, or lists of tokens if there are no texts."""
     lists = [None if isinstance(value, str) else _tokens(value) for value in values]
     if not any(isinstance(value, str) for value in values):
         return list(lists)
