@@ -69,7 +69,7 @@ def start(machines, corpus, out, *extra):
         command += ["--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(rank)]
         command += ["--master-addr", "10.213.77.1", "--master-port", str(_PORT)]
         command += ["-m", "elmokit.cli", "pretrain", *(extra or [str(corpus)]), "-o", str(out), "--quiet"]
-        command += [] if extra else ["--recipe", str(corpus.parent / "recipe.toml"), "--epochs", "3"]
+        command += [] if extra else ["--recipe", str(corpus.parent / "recipe.toml"), "--train-tokens", "2000"]
         environment = os.environ | {"GLOO_SOCKET_IFNAME": name[-14:], "OMP_NUM_THREADS": "1"}
         started.append(
             subprocess.Popen(
@@ -105,8 +105,8 @@ def test_a_process_is_killed_and_the_run_resumed(machines, corpus, tmp_path):
 
     begun = start(machines, corpus, tmp_path / "killed")
     deadline = time.monotonic() + _PATIENCE
-    while steps(tmp_path / "killed") < 5 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    while steps(tmp_path / "killed") < 1 and time.monotonic() < deadline:
+        time.sleep(0.005)
     worker_of(begun[1]).kill()
     killed = ends(begun)
     assert all(code != 0 for _, code in killed), "the other machine must not wait for ever"
