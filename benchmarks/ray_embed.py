@@ -22,11 +22,19 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from common import RESULTS, machine, markdown_table
+from common import RESULTS, SHAPES, machine, markdown_table, random_model
+from elmokit.formats import save_model
 from embed_files import write_text
 
 os.environ.setdefault("RAY_worker_niceness", "0")  # as the processes of the command
 MB = 1e6
+OPENS = """
+import psutil
+from elmokit.integrations.embed_batches import EmbedBatches
+EmbedBatches({model!r}).opened()
+print(psutil.Process().memory_full_info().uss, flush=True)
+input()
+"""
 IMPORTS_TORCH = "import torch, psutil; print(psutil.Process().memory_full_info().uss)"
 
 
@@ -82,6 +90,22 @@ def by_ray(text: Path, target: Path, actors: int, precision: str) -> tuple[float
     return seconds, sum(watch.seconds.values()) + time.process_time() - own, watch
 
 
+def private_memory(model: str) -> list[float]:
+    """Private megabytes of two processes that have opened a model, the second one after the first."""
+    processes, found = [], []
+    for _ in range(2):
+        command = [sys.executable, "-c", OPENS.format(model=model)]
+        one = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert one.stdout is not None
+        one.stdout.readline()  # it has opened the model
+        processes.append(one)
+    for one in processes:
+        found.append(psutil.Process(one.pid).memory_full_info().uss / MB)
+    for one in processes:
+        one.communicate("\n")
+    return found
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(
@@ -108,6 +132,12 @@ def main() -> None:
     torch_alone = subprocess.run(
         [sys.executable, "-c", IMPORTS_TORCH], check=True, capture_output=True, text=True
     )
+    with TemporaryDirectory() as folder:
+        save_model(random_model(SHAPES["original"]), Path(folder) / "original")
+        opened = {
+            name: private_memory(path)
+            for name, path in (("en", "en"), ("original shape", f"{folder}/original"))
+        }
     peaks = {pid: max(sample.get(pid, 0.0) for sample in watch.samples) for pid in watch.seconds}
     half = len(watch.samples) // 2
     facts = {
@@ -116,6 +146,10 @@ def main() -> None:
             max(max(sample.values()) for sample in watch.samples[: half or 1])
         ),
         "private memory of a process that imports torch, MB": round(int(torch_alone.stdout) / MB),
+        **{
+            f"… that has opened {name}, beside another one, MB": round(max(each))
+            for name, each in opened.items()
+        },
         "memory that an actor shares with others, MB": round(max(watch.shared.values())),
     }
     page = f"# A corpus through Ray\n\n{arguments.tokens:,} words, {arguments.precision}, mix in float16.\n\n"
