@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-server test-flair test-minimum fuzz sanitize lint docs course dist bench clean
+.PHONY: demo test test-all test-server test-flair test-cluster test-minimum fuzz sanitize lint docs course dist bench \
+  clean
 .DELETE_ON_ERROR:
 
 # torch first and pinned: any other way of asking for it may bring gigabytes of GPU libraries.
@@ -27,7 +28,7 @@ test: lint
 	$(BIN)/pytest -n 2
 
 # Everything that takes too long for every change: run it before a release.
-test-all: test docs course dist sanitize test-flair test-minimum fuzz test-server
+test-all: test docs course dist sanitize test-flair test-cluster test-minimum fuzz test-server
 
 # The site: build/docs/index.html. Warnings are errors; the examples of the pages run as tests.
 .venv/docs-ready: .venv/ready
@@ -86,6 +87,15 @@ test-flair:
 	.venv-peers/flair/bin/pip install --quiet torch==2.13.0
 	.venv-peers/flair/bin/pip install --quiet torch==2.13.0 --editable '.[flair]' pytest hypothesis
 	.venv-peers/flair/bin/pytest tests/integrations/test_flair.py
+
+# Ray, Dask and Spark (which needs Java), and pretraining on two addresses (which needs root), in an environment of
+# their own: their libraries are large.
+test-cluster:
+	$(PYTHON) -m venv .venv-peers/cluster
+	.venv-peers/cluster/bin/pip install --quiet torch==2.13.0
+	.venv-peers/cluster/bin/pip install --quiet --constraint constraints.txt --editable '.[ray,dask,spark]' pytest hypothesis psutil
+	.venv-peers/cluster/bin/pytest tests/integrations/test_ray.py tests/integrations/test_dask.py \
+	tests/integrations/test_spark.py tests/pretraining/test_two_machines.py
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/parity.py

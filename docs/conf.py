@@ -34,6 +34,7 @@ myst_heading_anchors = 3
 
 default_role = "literal"  # docstrings write `code` as Markdown does
 autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_mock_imports = ["dask", "pyspark", "ray"]  # large, and not in the environment that builds the site
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 napoleon_use_ivar = True

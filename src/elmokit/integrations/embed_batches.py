@@ -75,7 +75,8 @@ class EmbedBatches:
             `max_characters`, or has a lone surrogate: "raise" a DataError; or "null", which leaves the new
             columns empty and says why in another one, `error`.
         max_characters: A longer text is a bad row: its vectors might not fit into memory.
-        weights, tokenizer, words, precision, mix, batch_tokens: See `elmokit.load`.
+        weights, tokenizer, words, precision, mix, batch_tokens: See `elmokit.load`; batches are smaller here,
+            because there may be many processes.
         threads: Of torch, in each process. By default what OMP_NUM_THREADS says, which Ray and Spark set to
             the CPUs of an actor or task; else 1.
 
@@ -100,7 +101,7 @@ class EmbedBatches:
     words: str | None = None
     precision: str = "float32"
     mix: "MixChoice" = "average"
-    batch_tokens: int = 8192
+    batch_tokens: int = 2048
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -256,13 +257,15 @@ def _columns_of(batch: Any, name: str) -> tuple[Any, Sequence[object]]:  # noqa:
         columns = {key: _storable(column) if key == name else list(column) for key, column in batch.items()}
         return pyarrow.table(columns), values
     if hasattr(batch, "assign"):
-        return batch, batch[name].tolist()
+        missing = batch[name].isna()  # pandas has several values for that
+        values = [None if gone else value for value, gone in zip(batch[name], missing, strict=True)]
+        return batch, values
     table = pyarrow.Table.from_batches([batch]) if isinstance(batch, pyarrow.RecordBatch) else batch
     return table, arrow_values(table[name])
 
 
 def _storable(values: Sequence[object]) -> list[object]:
-    """Return what Arrow can hold of a column: texts; or lists of tokens, if there are no texts beside them."""
+    """Return what Arrow can hold of a column: texts, or lists of tokens if there are no texts."""
     lists = [None if isinstance(value, str) else _tokens(value) for value in values]
     if not any(isinstance(value, str) for value in values):
         return list(lists)

@@ -44,7 +44,7 @@ from elmokit.integrations.ray_actors import Pool, cluster
 
 __all__ = ["DatasetReport", "EmbedBatches", "embed_dataset"]
 
-_SHARD_BYTES = 64 << 20
+_SHARD_BYTES = 32 << 20
 _CHARACTERS_PER_TOKEN = 5
 _MOST_CHARACTERS, _LEAST_CHARACTERS = 2_000_000, 20_000
 # Relative difference of vectors: far above that of other engines, far below that of other weights.
@@ -126,7 +126,7 @@ def embed_dataset(
             machine alone, for this call.
         actors: How many. By default as many as the cluster has CPUs for.
         shard_characters: About how many characters of text make a shard; by default so many that its file
-            has about 64 MB. Results do not depend on it.
+            has about 32 MB. Results do not depend on it.
         resume: Continue an interrupted run; only shards that are missing are computed.
         overwrite: Replace what is there.
         progress: Show progress on standard error, if that is a terminal.
@@ -339,7 +339,7 @@ def _as_in_file(embed: EmbedBatches, target: Path) -> EmbedBatches:
 
 
 def _default_size(choice: FileChoice) -> int:
-    """Return how many characters of text make a shard of about 64 MB."""
+    """Return how many characters of text make a shard of about 32 MB."""
     layout = choice.layout
     numbers = abs(math.prod(layout.shape)) * (4 if layout.dtype == "float32" else 2)  # bytes a token
     size = _SHARD_BYTES * _CHARACTERS_PER_TOKEN // numbers

@@ -19,6 +19,7 @@ from elmokit.vectors import TEXT_DIGEST, ShardFolder, write_shard
 
 logger = logging.getLogger(__name__)
 
+_ROWS_AT_ONCE = 200
 _QUEUED = 2  # shards of an actor: while it embeds one, the next is there
 _MOST_ATTEMPTS = 4  # of one shard, or of starting one actor
 _PATIENCE = 60.0  # seconds without any actor, before a warning
@@ -68,31 +69,42 @@ class ClusterActor:
         """Write a shard and return the counts, which its metadata has, too."""
         import pyarrow
 
-        embedded = self._embed.embed(shard.values, first=shard.first)
+        facts: Counter[str] = Counter(rows=0, bad_rows=0, tokens=0, truncated_tokens=0, unknown_tokens=0)
+        tables = []
+        # In pieces, because the rows take their memory again while they become a table.
+        for first in range(0, len(shard.values), _ROWS_AT_ONCE):
+            tables.append(self._table(shard, slice(first, first + _ROWS_AT_ONCE), facts))
+        whole = {**facts, TEXT_DIGEST: shard.digest}
+        of_model = origin(self._embed.opened()[0])
+        write_shard(path, pyarrow.concat_tables(tables), {**settings, **of_model, **whole})
+        return whole
+
+    def _table(self, shard: InputShard, part: slice, facts: Counter[str]) -> Any:  # noqa: ANN401
+        """Return the table of some rows of a shard, and add to its counts."""
+        import pyarrow
+
+        values, first = shard.values[part], shard.first + part.start
+        embedded = self._embed.embed(values, first=first)
         texts = [
             storable_text(value) if row is None else row.text
-            for row, value in zip(embedded.rows, shard.values, strict=True)
+            for row, value in zip(embedded.rows, values, strict=True)
         ]
-        lines = range(shard.first, shard.first + len(texts))
-        columns = {"line": pyarrow.array(lines, pyarrow.int64())}
+        columns = {"line": pyarrow.array(range(first, first + len(texts)), pyarrow.int64())}
         if shard.ids is not None:
-            ids = [None if one is None else storable_text(str(one)) for one in shard.ids]
+            ids = [None if one is None else storable_text(str(one)) for one in shard.ids[part]]
             columns["id"] = pyarrow.array(ids, pyarrow.string())
         columns["text"] = pyarrow.array(texts, pyarrow.string())
-        table = pyarrow.table(columns)
-        made = self._embed.columns(embedded)
+        facts.update(
+            rows=len(texts),
+            bad_rows=sum(row is None for row in embedded.rows),
+            tokens=sum(len(row.tokens) for row in embedded.rows if row is not None),
+            truncated_tokens=embedded.truncated_tokens,
+            unknown_tokens=embedded.unknown_tokens,
+        )
+        table, made = pyarrow.table(columns), self._embed.columns(embedded)
         for field in made.schema:
             table = table.append_column(field, made[field.name])
-        facts = {
-            "rows": len(texts),
-            "bad_rows": sum(row is None for row in embedded.rows),
-            "tokens": sum(len(row.tokens) for row in embedded.rows if row is not None),
-            "truncated_tokens": embedded.truncated_tokens,
-            "unknown_tokens": embedded.unknown_tokens,
-            TEXT_DIGEST: shard.digest,
-        }
-        write_shard(path, table, {**settings, **origin(self._embed.opened()[0]), **facts})
-        return facts
+        return table
 
 
 class Pool:
