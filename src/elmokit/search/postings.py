@@ -115,6 +115,10 @@ class BM25:
         found = (sum(len(one.find(term, alive)[0]) for one, alive in self._parts) for term in terms)
         return max(map(self.idf, found), default=0.0)
 
+    def relative_length(self, segment: int, passage: int) -> float:
+        """Return the length of a passage of a segment, divided by the mean length of all."""
+        return float(self._parts[segment][0].lengths[passage]) / self._mean
+
     def scores(self, terms: Iterable[str]) -> list[npt.NDArray[np.float32]]:
         """Return the scores of all passages of each segment; those of deleted ones are 0.
 
@@ -136,12 +140,25 @@ class BM25:
                 if few:
                     chosen = _positions(passages, np.flatnonzero(score))
                     passages, counts = passages[chosen], counts[chosen]
-                often = counts.astype(np.float32)
-                length = one.lengths[passages].astype(np.float32)
-                often *= (K1 + 1) / (often + K1 * (1 - B + B / self._mean * length))
+                lengths = one.lengths[passages].astype(np.float32) / np.float32(self._mean)
+                often = saturated(counts.astype(np.float32), lengths)
                 score[passages] += times * self.idf(documents) * often
             some = some or documents > 0
         return scores
+
+
+def saturated(counts: npt.NDArray[np.float32], lengths: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return how much a term counts that a passage has so often: more and more slowly, in long ones less.
+
+    Args:
+        counts: How often passages have the term.
+        lengths: Of the passages, divided by the mean length of all.
+
+    Example:
+        >>> saturated(np.array([0, 1, 2], np.float32), np.ones(3, np.float32)).round(3).tolist()
+        [0.0, 1.0, 1.375]
+    """
+    return np.asarray(counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths)), np.float32)
 
 
 def _positions(passages: Array, wanted: Array) -> Array:

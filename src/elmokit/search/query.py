@@ -25,7 +25,7 @@ from elmokit.search.metadata import Filter
 from elmokit.search.passage_vectors import PassageVectors
 from elmokit.search.postings import BM25, Bools
 from elmokit.search.quantised import Floats, Quantised, to_unit
-from elmokit.search.ranking import Place, Ranking, alike, best, fuse, late_interaction, rank
+from elmokit.search.ranking import Place, Ranking, WordScores, alike, best, compare_words, fuse, rank
 from elmokit.search.segments import Segment
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 RETRIEVERS = ("bm25", "dense", "late")
 # Chosen on the train queries of SciFact by benchmarks/search.py.
-WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "alike": 0.2, "late": 0.75}
+WEIGHTS: dict[str, float] = {"bm25": 1.0, "dense": 0.2, "alike": 0.4, "late": 0.5, "often": 0.5}
 _DEPTH = 100  # passages of each list that are fused
-_COMPARED = 50  # passages that are compared word by word, if there are other scores
+_COMPARED = 40  # passages that are compared word by word, if there are other scores
 _LEAST_WEIGHT = 0.25  # of the highest; words of a query that count less are not explained
 
 
@@ -155,8 +155,8 @@ class Searcher:
             if "bm25" in by:
                 scores["alike"] = alike(vectors, scores["bm25"])
         if sentence is not None and "late" in by:
-            compared = max(_COMPARED, 2 * k) if scores else len(places)
-            scores["late"], lists["late"] = self._late(sentence, places, scores, compared)
+            found, lists["late"] = self._compare_words(sentence, places, scores, k)
+            scores |= {"late": found.nearest, "often": found.often}
         lists = {name: ranking for name, ranking in lists.items() if name in by}
         ranking = next(iter(lists.values())) if len(lists) == 1 else rank(places, fuse(scores, WEIGHTS))
         hits: dict[str, Hit] = {}
@@ -201,22 +201,24 @@ class Searcher:
             parts.append(self._segments[number].vectors.floats(rows))
         return np.concatenate(parts)
 
-    def _late(
-        self, sentence: "Sentence", places: list[Place], others: dict[str, Floats], most: int
-    ) -> tuple[Floats, Ranking]:
-        """Return the scores by words, 0 of those that are not compared, and the ranking by them."""
+    def _compare_words(
+        self, sentence: "Sentence", places: list[Place], others: dict[str, Floats], k: int
+    ) -> tuple[WordScores, Ranking]:
+        """Return the scores by words, 0 of those that are not compared, and the ranking by the nearest."""
         chosen = np.arange(len(places))
-        if len(places) > most:
-            chosen = np.sort(np.argsort(-fuse(others, WEIGHTS), kind="stable")[:most])
+        if others and len(places) > max(_COMPARED, 2 * k):
+            best_first = np.argsort(-fuse(others, WEIGHTS), kind="stable")
+            chosen = np.sort(best_first[: max(_COMPARED, 2 * k)])
         compared = [places[at] for at in chosen.tolist()]
-        found = late_interaction(
+        found = compare_words(
             self._vectors.words([sentence]),
             self._weights(sentence),
             [self._word_vectors(place) for place in compared],
+            np.array([self._bm25.relative_length(*place) for place in compared], np.float32),
         )
-        scores = np.zeros(len(places), np.float32)
-        scores[chosen] = found
-        return scores, rank(compared, found)
+        scores = WordScores(np.zeros(len(places), np.float32), np.zeros(len(places), np.float32))
+        scores.nearest[chosen], scores.often[chosen] = found
+        return scores, rank(compared, found.nearest)
 
     def _weights(self, sentence: "Sentence") -> Floats:
         """Return how much each word of a query counts."""

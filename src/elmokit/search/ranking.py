@@ -1,12 +1,13 @@
 """Ranked lists of passages: the best of many scores in a stable order, and the fusion of several lists."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from elmokit.search.postings import saturated
 from elmokit.search.quantised import Quantised
 
 # Segment and row: the order in which passages were added, which decides between equal scores.
@@ -16,6 +17,8 @@ Ranking: TypeAlias = list[tuple[Place, float]]
 _DIGITS = 5  # scores that are equal to so many digits differ by rounding only
 _NUM_BEST = 3  # passages that others are compared with
 _LEAST_COSINE = 0.4  # of words that match
+_LEAST_SIMILAR = 0.5  # of words that count as another
+_UNLIMITED = ("bm25", "often")
 _WORDS_AT_ONCE = 8192
 _TINY = 1e-12
 
@@ -62,7 +65,8 @@ def fuse(
 ) -> npt.NDArray[np.float32]:
     """Return the weighted sum of the scores of several retrievers for the same passages.
 
-    Those of BM25 are divided by the highest first; the others are cosines already.
+    Those that have no upper limit (BM25's, by terms or by meaning) are divided by the highest first; the
+    others are cosines.
 
     Example:
         >>> bm25, dense = np.array([8, 4], np.float32), np.array([0, 0.5], np.float32)
@@ -71,7 +75,7 @@ def fuse(
     """
     total = np.zeros(len(next(iter(scores.values()))), np.float32)
     for name, values in scores.items():
-        highest = float(values.max(initial=0)) if name == "bm25" else 1.0
+        highest = float(values.max(initial=0)) if name in _UNLIMITED else 1.0
         total += weights[name] * values / (highest or 1.0)
     return total
 
@@ -87,7 +91,7 @@ def alike(vectors: npt.NDArray[np.float32], scores: npt.NDArray[np.float32]) -> 
 
     Example:
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
-        >>> alike(vectors, np.array([2, 0, 0], np.float32)).round(2).tolist()
+        >>> alike(vectors, np.array([2, 0, 0], np.float32)).astype(float).round(2).tolist()
         [0.0, 0.8, 0.0]
     """
     chosen = np.argsort(-scores, kind="stable")[:_NUM_BEST]
@@ -99,25 +103,42 @@ def alike(vectors: npt.NDArray[np.float32], scores: npt.NDArray[np.float32]) -> 
     return np.asarray((weights * cosines).sum(axis=1) / np.where(total > 0, total, 1), np.float32)
 
 
-def late_interaction(
-    query: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], passages: Sequence[Quantised]
-) -> npt.NDArray[np.float32]:
-    """Return for each passage the weighted mean over the query's words of the best cosine with its words.
+class WordScores(NamedTuple):
+    """How well the words of a query are found in each of n passages.
 
-    A cosine below 0.4 counts as 0: such a word is no match.
+    Attributes:
+        nearest: (n,) the weighted mean over the query's words of the best cosine with a word of the passage.
+            A cosine below 0.4 counts as 0: such a word is no match.
+        often: (n,) BM25 by meaning: each word of the passage counts for a word of the query as far as their
+            cosine is above 0.5, once if it is 1.
+    """
+
+    nearest: npt.NDArray[np.float32]
+    often: npt.NDArray[np.float32]
+
+
+def compare_words(
+    query: npt.NDArray[np.float32],
+    weights: npt.NDArray[np.float32],
+    passages: Sequence[Quantised],
+    lengths: npt.NDArray[np.float32],
+) -> WordScores:
+    """Compare the words of a query with those of passages (late interaction).
 
     Args:
         query: (Q, D) the vectors of the query's words, of length 1.
         weights: (Q,) how much each counts.
         passages: The vectors (T, D) of the words of each.
+        lengths: (n,) of the passages, divided by the mean length of all.
 
     Example:
         >>> words = np.eye(2, dtype=np.float32)
         >>> passages = [Quantised.of(words[:1]), Quantised.of(words), Quantised.of(words[:0])]
-        >>> late_interaction(words, np.array([1, 1], np.float32), passages).round(2).tolist()
-        [0.5, 1.0, 0.0]
+        >>> found = compare_words(words, np.ones(2, np.float32), passages, np.ones(3, np.float32))
+        >>> found.nearest.round(2).tolist(), found.often.round(2).tolist()
+        ([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
     """
-    scores = np.zeros(len(passages), np.float32)
+    scores = WordScores(np.zeros(len(passages), np.float32), np.zeros(len(passages), np.float32))
     if not len(query):
         return scores
     # Numbers of 7 bits: on processors without VNNI, sums of products of 8 and 8 bits would overflow.
@@ -130,9 +151,15 @@ def late_interaction(
         scales = np.concatenate([passages[at].scales for at in part]).astype(np.float32)
         cosines = torch._int_mm(words, numbers).float().numpy()  # (S, Q)
         cosines *= scales[:, None] * asked.scales.astype(np.float32)
-        lengths = np.array([len(passages[at]) for at in part])
-        highest = np.maximum.reduceat(cosines, np.cumsum(lengths) - lengths, axis=0)  # (passages, Q)
-        scores[part] = np.where(highest > _LEAST_COSINE, highest, 0) @ shares
+        sizes = np.array([len(passages[at]) for at in part])
+        starts = np.cumsum(sizes) - sizes
+        highest = np.maximum.reduceat(cosines, starts, axis=0)  # (passages, Q)
+        scores.nearest[part] = np.where(highest > _LEAST_COSINE, highest, 0) @ shares
+        cosines -= _LEAST_SIMILAR
+        np.maximum(cosines, 0, out=cosines)
+        cosines /= 1 - _LEAST_SIMILAR
+        counts = np.add.reduceat(cosines, starts, axis=0)  # (passages, Q)
+        scores.often[part] = saturated(counts, lengths[part][:, None]) @ shares
     return scores
 
 
