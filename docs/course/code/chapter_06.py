@@ -35,7 +35,9 @@ print(f"loss {loss.item():.3f}, gradients of w:", mix.weights.grad.numpy().round
 from village import sentences
 
 elmo = elmokit.load("en")
-lines = [english.split() for english, _ in sentences(800, seed=4) if " bank " in english]
+lines = [
+    english.split() for english, _ in sentences(800, seed=4) if " bank " in english
+]
 found = elmo.embed(lines)
 
 
@@ -60,11 +62,15 @@ def learn(vectors, labels, steps=400):
 
 
 def word_vectors(words):
-    return torch.tensor(np.array([found[line].layers[:, place] for line, place in words]))
+    return torch.tensor(
+        np.array([found[line].layers[:, place] for line, place in words])
+    )
 
 
 everything = [
-    (line, place) for line, words in enumerate(lines[:60]) for place in range(len(words))
+    (line, place)
+    for line, words in enumerate(lines[:60])
+    for place in range(len(words))
 ]
 long = [int(len(lines[line][place]) > 4) for line, place in everything]
 banks = [(line, words.index("bank")) for line, words in enumerate(lines)]
@@ -90,7 +96,9 @@ for name in ("ner-en", "roles-en"):
 
 # --- choosing a mix
 for choice in ("average", "top", [0.0, 1.0, 0.0]):
-    vectors = elmokit.load("en", mix=choice).embed("The bank raised its rates.").vectors
+    vectors = (
+        elmokit.load("en", mix=choice).embed("The bank raised its rates.").vectors
+    )
     print(choice, vectors.shape, vectors[1, :3].round(2))
 
 # --- the picture
@@ -100,7 +108,9 @@ with picture("chapter_06_shares", 7.6, 3.4) as figure:
     axes = figure.subplots()
     names = list(shares)[::-1]
     start = np.zeros(len(names))
-    for layer, colour in zip(range(3), ("#56B4E9", "#E69F00", "#009E73"), strict=True):
+    for layer, colour in zip(
+        range(3), ("#56B4E9", "#E69F00", "#009E73"), strict=True
+    ):
         values = np.array([shares[name][layer] for name in names])
         axes.barh(names, values, left=start, color=colour, label=f"layer {layer}")
         for row, value in enumerate(values):

@@ -20,7 +20,9 @@ from topics import topics
 for language in ("en", "zh"):
     for part in ("train", "test"):
         rows = topics(language, part)
-        text = "\n".join(["label\ttext", *(f"{label}\t{line}" for label, line in rows)])
+        text = "\n".join(
+            ["label\ttext", *(f"{label}\t{line}" for label, line in rows)]
+        )
         Path(f"{part}-{language}.tsv").write_text(text + "\n", encoding="utf-8")
         print(language, part, len(rows), *rows[0])
 
@@ -65,7 +67,10 @@ from course import picture
 
 with picture("chapter_07_ways", 7.2, 3.4) as figure:
     for axes, language, title in zip(
-        figure.subplots(1, 2, sharey=True), ("en", "zh"), ("English", "中文"), strict=True
+        figure.subplots(1, 2, sharey=True),
+        ("en", "zh"),
+        ("English", "中文"),
+        strict=True,
     ):
         for name in ways:
             history = runs[language, name].history
@@ -89,7 +94,9 @@ print(
 )
 
 # --- answer 2
-whole = sum(parameter.numel() for parameter in elmokit.load_model("en").model.parameters())
+whole = sum(
+    parameter.numel() for parameter in elmokit.load_model("en").model.parameters()
+)
 head = sum(parameter.numel() for parameter in runs["en", "frozen"].model.parameters())
 print(f"{whole:,} weights in en, {head:,} in the task model")
 

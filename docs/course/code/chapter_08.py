@@ -21,8 +21,12 @@ for span in chinese.spans:
 import numpy as np
 
 tags = ["O", "B", "I"]
-emissions = np.array([[1.0, 2.0, 0.0], [1.0, 0.0, 0.9], [2.0, 0.5, 1.0]])  # (words, tags)
-transitions = np.array([[0.5, 0.0, -9.0], [0.0, -1.0, 1.0], [0.0, 0.0, 0.5]])  # (from, to)
+emissions = np.array(
+    [[1.0, 2.0, 0.0], [1.0, 0.0, 0.9], [2.0, 0.5, 1.0]]
+)  # (words, tags)
+transitions = np.array(
+    [[0.5, 0.0, -9.0], [0.0, -1.0, 1.0], [0.0, 0.0, 0.5]]
+)  # (from, to)
 
 best = emissions[0]
 back = []
@@ -50,9 +54,10 @@ for path_tried in product(range(3), repeat=3):
 first, second = sorted(scores, key=lambda tried: -scores[tried])[:2]
 total = sum(np.exp(score) for score in scores.values())
 for tried in (first, second):
+    probability = np.exp(scores[tried]) / total
     print(
         [tags[tag] for tag in tried],
-        f"score {scores[tried]:.1f}, probability {np.exp(scores[tried]) / total:.2f}",
+        f"score {scores[tried]:.1f}, probability {probability:.2f}",
     )
 
 # --- F1 by hand
@@ -64,9 +69,8 @@ gold = {
 found = {("PER", 0, 2), ("LOC", 4, 5), ("PER", 9, 10), ("ORG", 6, 7)}
 right = len(gold & found)
 precision, recall = right / len(found), right / len(gold)
-print(
-    f"precision {precision:.2f}, recall {recall:.2f}, F1 {2 * precision * recall / (precision + recall):.2f}"
-)
+f1 = 2 * precision * recall / (precision + recall)
+print(f"precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
 
 # --- who did what to whom
 print(elmokit.load_task("roles-en").predict("Ada sold Grace a book in London."))
@@ -91,7 +95,7 @@ DAYS = {
 
 
 def tagged(part):
-    """Return sentences with a word and its tag on each line, and an empty line after each sentence."""
+    """Return sentences: a word and its tag on each line, then an empty line."""
     lines = []
     for frame in FRAMES:
         for city in CITIES[part]:

@@ -66,7 +66,9 @@ half = elmo.dim // 2
 change = np.linalg.norm(one.vectors[:, :half] - other.vectors[:, :half], axis=1)
 change /= np.linalg.norm(one.vectors[:, :half], axis=1)
 for distance in (0, 1, 2, 5, 10, 20, 30):
-    print(f"{distance:2} words later, {one.tokens[distance]:8} {change[distance]:.2f}")
+    print(
+        f"{distance:2} words later, {one.tokens[distance]:8} {change[distance]:.2f}"
+    )
 
 # --- one sentence after another
 pair = ["The bank of the river was muddy .", "It was far from the town ."]
@@ -76,7 +78,9 @@ carried = elmokit.load("en", stateful=True)
 carried.embed(pair[0])
 told = carried.embed(pair[1])
 print(f"in company: cosine {cosine(alone.vectors[0], after.vectors[0]):.3f}")
-print(f"with the state carried on: cosine {cosine(alone.vectors[0], told.vectors[0]):.3f}")
+print(
+    f"with the state carried on: cosine {cosine(alone.vectors[0], told.vectors[0]):.3f}"
+)
 
 # --- few labels
 from topics import topics
@@ -123,7 +127,11 @@ for language in ("en", "zh"):
     ]:
         known = [topics(language, "train", nouns) for nouns in (1, 2, 3, 4)]
         curves[language, name] = [accuracy(train, test, reader) for train in known]
-        print(language, name, " ".join(f"{value:.2f}" for value in curves[language, name]))
+        print(
+            language,
+            name,
+            " ".join(f"{value:.2f}" for value in curves[language, name]),
+        )
 
 # --- the picture of the reach
 from course import picture
@@ -131,13 +139,18 @@ from course import picture
 with picture("chapter_10_reach", 7.2, 3.2) as figure:
     axes = figure.subplots()
     axes.bar(range(len(change)), change)
-    axes.set(xticks=range(len(change)), ylabel="change of the forward half\n前向一半的变化")
+    axes.set(
+        xticks=range(len(change)), ylabel="change of the forward half\n前向一半的变化"
+    )
     axes.set_xticklabels(["Mary/Wolves", *one.tokens[1:]], rotation=90, fontsize=8)
 
 # --- the picture of few labels
 with picture("chapter_10_few", 7.2, 3.2) as figure:
     for axes, language, title in zip(
-        figure.subplots(1, 2, sharey=True), ("en", "zh"), ("English", "中文"), strict=True
+        figure.subplots(1, 2, sharey=True),
+        ("en", "zh"),
+        ("English", "中文"),
+        strict=True,
     ):
         for (of, name), values in curves.items():
             if of == language:
@@ -155,7 +168,10 @@ with picture("chapter_10_few", 7.2, 3.2) as figure:
 # --- answer 1
 weights = np.array([0.2, -0.1, 0.05])
 scale = 0.2 / 127
-print(np.round(weights / scale).astype(int), (np.round(weights / scale) * scale).round(4))
+print(
+    np.round(weights / scale).astype(int),
+    (np.round(weights / scale) * scale).round(4),
+)
 
 # --- answer 2
 rows, tokens = 3 * 384 * 4, 100_000_000
