@@ -30,7 +30,9 @@ SECONDS = 90  # of one core's time for a chapter
 def run(chapter: int, pictures: Path) -> str:
     """Run a chapter in an empty folder and return what it prints, with the lines that begin its sections."""
     script = COURSE / "code" / f"chapter_{chapter:02}.py"
-    marked = MARK.sub(r"print('# --- \1', flush=True)", script.read_text(encoding="utf-8"))
+    marked = MARK.sub(
+        r"print('# --- \1', flush=True)", script.read_text(encoding="utf-8")
+    )
     settings = {
         "COURSE_PICTURES": str(pictures),
         "PYTHONPATH": os.pathsep.join(
@@ -58,7 +60,8 @@ def sections(text: str) -> dict[str, str]:
     """Return the text of each section by its name."""
     parts = MARK.split(text)
     return {
-        name: body.strip("\n") for name, body in zip(parts[1::2], parts[2::2], strict=True)
+        name: body.strip("\n")
+        for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 
 
@@ -67,9 +70,14 @@ def alike(name: str, found: str, shown: str) -> bool:
     if name.endswith("(varies)"):
         return True
     trained = name.endswith("(trained)")
-    if not trained and NUMBER.sub("#", found).split() != NUMBER.sub("#", shown).split():
+    if (
+        not trained
+        and NUMBER.sub("#", found).split() != NUMBER.sub("#", shown).split()
+    ):
         return False
-    pairs = [[float(number) for number in NUMBER.findall(text)] for text in (found, shown)]
+    pairs = [
+        [float(number) for number in NUMBER.findall(text)] for text in (found, shown)
+    ]
     share, least = (0.25, 0.1) if trained else (0.05, 0.02)
     return len(pairs[0]) == len(pairs[1]) and all(
         abs(a - b) <= max(least, share * abs(b)) for a, b in zip(*pairs, strict=True)
@@ -111,7 +119,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     pictures = (
-        COURSE / "pictures" if given.record else COURSE.parents[1] / "build" / "course"
+        COURSE / "pictures"
+        if given.record
+        else COURSE.parents[1] / "build" / "course"
     )
     wrong = 0
     for chapter in given.chapters or chapters:

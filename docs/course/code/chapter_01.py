@@ -50,14 +50,17 @@ together = np.zeros(
 )  # how often word b stands at most two places from word a
 for sentence in english:
     for place, word in enumerate(sentence):
-        for near in sentence[max(0, place - 2) : place] + sentence[place + 1 : place + 3]:
+        for near in (
+            sentence[max(0, place - 2) : place] + sentence[place + 1 : place + 3]
+        ):
             together[row[word], row[near]] += 1
 print(len(words), "words")
 alone = together.sum(axis=1)  # how many neighbours a word has
+cat, the = row["cat"], row["the"]
 print(
-    f"cat has {alone[row['cat']]:.0f} neighbours, of them {together[row['cat'], row['the']]:.0f} are the"
+    f"cat has {alone[cat]:.0f} neighbours, of them {together[cat, the]:.0f} are the"
 )
-print(f"of all {alone.sum():.0f} neighbours {alone[row['the']]:.0f} are the")
+print(f"of all {alone.sum():.0f} neighbours {alone[the]:.0f} are the")
 
 # --- static vectors
 expected = (
@@ -71,7 +74,9 @@ vectors = left[:, :16] * np.sqrt(strength[:16])  # (words, 16)
 
 
 def nearest(word):
-    near = sorted(words, key=lambda other: -cosine(vectors[row[word]], vectors[row[other]]))
+    near = sorted(
+        words, key=lambda other: -cosine(vectors[row[word]], vectors[row[other]])
+    )
     return near[1:4]
 
 
@@ -88,7 +93,9 @@ shown = {
     "actions 动作": ["sleeps", "eats", "drinks", "plays", "runs", "waits"],
     "places 地点": ["river", "house", "tree", "field"],
 }
-chosen = np.array([vectors[row[word]] for several in shown.values() for word in several])
+chosen = np.array(
+    [vectors[row[word]] for several in shown.values() for word in several]
+)
 chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
 plane = np.linalg.svd(chosen - chosen.mean(axis=0))[2][
     :2
@@ -114,10 +121,8 @@ for sentence in english:
         half = halves["river" if "water" in sentence else "money"]
         for near in sentence[place - 2 : place] + sentence[place + 1 : place + 3]:
             half[row[near]] += 1
-print(
-    "together they are bank's row:",
-    np.array_equal(halves["river"] + halves["money"], together[row["bank"]]),
-)
+both = halves["river"] + halves["money"]
+print("together they are bank's row:", np.array_equal(both, together[row["bank"]]))
 
 
 def surprising(counted):
@@ -128,16 +133,15 @@ river, money, bank = (
     surprising(counted) for counted in (*halves.values(), together[row["bank"]])
 )
 print(f"river and money: {cosine(river, money):.2f}")
-print(
-    f"bank and river: {cosine(bank, river):.2f}, bank and money: {cosine(bank, money):.2f}"
-)
+print(f"bank and river: {cosine(bank, river):.2f}")
+print(f"bank and money: {cosine(bank, money):.2f}")
 
 # --- a vector for each use
 import elmokit
 
 
 def use(elmo, sentence, word, layer):
-    """Return the vector of a word in its sentence; a Chinese word is the mean of its characters."""
+    """Return the vector of a word (the mean of its characters in Chinese)."""
     found = elmo.embed(sentence)
     start, end = found.find(word)[0]
     return found.layers[layer, start:end].mean(axis=0)
@@ -188,7 +192,8 @@ with picture("chapter_01_uses", 8.6, 4.6) as figure:
         )
         axes.set_xlabel(
             "\n".join(
-                f"{letter}  {line}" for letter, line in zip("ABCD", lines, strict=True)
+                f"{letter}  {line}"
+                for letter, line in zip("ABCD", lines, strict=True)
             ),
             loc="left",
         )
@@ -197,9 +202,8 @@ with picture("chapter_01_uses", 8.6, 4.6) as figure:
 # --- answer 2
 for size in (2, 8, 16, 93):
     vectors = left[:, :size] * np.sqrt(strength[:size])
-    print(
-        f"{size} numbers: cat: {', '.join(nearest('cat'))}; hat: {', '.join(nearest('hat'))}"
-    )
+    found = {word: ", ".join(nearest(word)) for word in ("cat", "hat")}
+    print(f"{size} numbers: cat: {found['cat']}; hat: {found['hat']}")
 
 # --- answer 3
 elmo = elmokit.load("en")
@@ -210,8 +214,9 @@ spring = [
 ]
 for layer in (0, 1, 2):
     a, b, c = (use(elmo, line, "spring", layer) for line in spring)
+    same, other = cosine(a, b), cosine(a, c)
     print(
-        f"layer {layer}: season and season {cosine(a, b):.2f}, season and water {cosine(a, c):.2f}"
+        f"layer {layer}: season and season {same:.2f}, season and water {other:.2f}"
     )
 
 # --- end

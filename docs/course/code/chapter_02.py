@@ -6,7 +6,9 @@ from fractions import Fraction
 
 tiny = ["<s> the cat sleeps </s>", "<s> the dog sleeps </s>", "<s> the cat eats </s>"]
 pairs = Counter(
-    pair for line in tiny for pair in zip(line.split(), line.split()[1:], strict=False)
+    pair
+    for line in tiny
+    for pair in zip(line.split(), line.split()[1:], strict=False)
 )
 before = Counter(word for line in tiny for word in line.split()[:-1])
 
@@ -38,20 +40,15 @@ for kept, made in [(train, sentences(3000)), (held_out, sentences(300, seed=2))]
 print(" ".join(train["en"][4]))
 print(" ".join(train["zh"][4]))
 for language, lines in train.items():
-    print(
-        language,
-        sum(map(len, lines)),
-        "tokens,",
-        len({token for line in lines for token in line}),
-        "different",
-    )
+    different = len({token for line in lines for token in line})
+    print(language, sum(map(len, lines)), "tokens,", different, "different")
 
 # --- n-grams
 import math
 
 
 class NGrams:
-    """Count what follows each n-1 tokens; `add` is added to every count, so that none is zero."""
+    """Count what follows each n-1 tokens, with `add` more, so that none is zero."""
 
     def __init__(self, lines, n, add=0.1):
         self.n, self.add, self.size = (
@@ -102,7 +99,7 @@ choices = math.log(4) + sum(rules) / 4 + time_of_day
 length = sum(len(line) + 1 for line in train["en"]) / len(train["en"])
 limit = math.exp(choices / length)
 print(
-    f"{choices:.2f} nats a sentence, {length:.1f} targets a sentence: perplexity {limit:.2f}"
+    f"{choices:.2f} nats and {length:.1f} targets a sentence: perplexity {limit:.2f}"
 )
 
 # --- what three words cannot see
@@ -114,12 +111,8 @@ for subject in ("dog", "dogs"):
         verb: three.grams[context, verb] / three.contexts[context]
         for verb in ("sleep", "sleeps")
     }
-    print(
-        subject,
-        "…",
-        " ".join(context),
-        {verb: round(value, 2) for verb, value in share.items()},
-    )
+    rounded = {verb: round(value, 2) for verb, value in share.items()}
+    print(subject, "…", " ".join(context), rounded)
 
 # --- a neural language model
 import torch
@@ -131,11 +124,13 @@ number = {word: place for place, word in enumerate(vocabulary)}
 
 
 def windows(lines, width):
-    """Return the numbers of `width` words and of the word after them, for every place of every line."""
+    """Return the numbers of `width` words and of the next word, for every place."""
     rows = []
     for line in lines:
         padded = [number[word] for word in ["<s>"] * width + line + ["</s>"]]
-        rows += [padded[start : start + width + 1] for start in range(len(padded) - width)]
+        rows += [
+            padded[start : start + width + 1] for start in range(len(padded) - width)
+        ]
     rows = torch.tensor(rows)
     return rows[:, :-1], rows[:, -1]
 
@@ -178,8 +173,11 @@ for count in (50, 200, 3000):
     lines = train["en"][:count]
     four = NGrams(lines, 4)
     losses = [loss for line in held_out["en"] for loss in four.loss(line)]
-    neural = neural_perplexity(train_neural(lines, 3, epochs=max(4, 6000 // count)), 3)
-    print(f"{count:5} sentences: 4-grams {perplexity(losses):.2f}, neural {neural:.2f}")
+    neural = neural_perplexity(
+        train_neural(lines, 3, epochs=max(4, 6000 // count)), 3
+    )
+    grams = perplexity(losses)
+    print(f"{count:5} sentences: 4-grams {grams:.2f}, neural {neural:.2f}")
 
 # --- the picture
 from course import picture
@@ -187,7 +185,9 @@ from course import picture
 with picture("chapter_02_perplexity", 7.2, 3.4) as figure:
     axes = figure.subplots()
     for language, name in [("en", "English"), ("zh", "中文")]:
-        axes.plot(range(2, 8), [found[language, n] for n in range(2, 8)], "o-", label=name)
+        axes.plot(
+            range(2, 8), [found[language, n] for n in range(2, 8)], "o-", label=name
+        )
     axes.axhline(limit, color="0.5", ls=":")
     axes.text(
         7,
@@ -203,12 +203,10 @@ with picture("chapter_02_perplexity", 7.2, 3.4) as figure:
 
 # --- answer 1
 short = "<s> the dog eats </s>".split()
-print([str(p(word, previous)) for previous, word in zip(short, short[1:], strict=False)])
-smooth = [
-    (pairs[a, b] + 1) / (before[a] + 6) for a, b in zip(short, short[1:], strict=False)
-]
-print(
-    [round(value, 3) for value in smooth], f"perplexity {math.prod(smooth) ** (-1 / 4):.2f}"
-)
+steps = [*zip(short, short[1:], strict=False)]
+print([str(p(word, previous)) for previous, word in steps])
+smooth = [(pairs[step] + 1) / (before[step[0]] + 6) for step in steps]
+print([round(value, 3) for value in smooth])
+print(f"perplexity {math.prod(smooth) ** (-1 / 4):.2f}")
 
 # --- end

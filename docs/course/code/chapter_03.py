@@ -52,9 +52,8 @@ with torch.no_grad():
     convolution.bias.fill_(bias)
     for word in ("cat", "cart", "act"):
         response = convolution(spell(word).T[None])  # (1, 1, C - 1)
-        print(
-            word, response.flatten().tolist(), "relu of max:", response.max().relu().item()
-        )
+        largest = response.max().relu().item()
+        print(word, response.flatten().tolist(), "relu of max:", largest)
 
 # --- a highway by hand
 y, transformed, gate_input = 1.5, 0.4, 2.0
@@ -120,7 +119,9 @@ with picture("chapter_03_filter", 8.6, 3.2) as figure:
         axes.bar(
             range(len(response)),
             response,
-            color=["#D55E00" if t == best else "#0072B2" for t in range(len(response))],
+            color=[
+                "#D55E00" if t == best else "#0072B2" for t in range(len(response))
+            ],
         )
         axes.axhline(0, color="0.3", lw=0.8)
         axes.set(
@@ -134,7 +135,9 @@ with picture("chapter_03_filter", 8.6, 3.2) as figure:
 with picture("chapter_03_unseen", 8.6, 3.4) as figure:
     axes = figure.subplots()
     image = axes.imshow(table, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set(yticks=range(len(unseen)), yticklabels=unseen, xticks=range(len(candidates)))
+    axes.set(
+        yticks=range(len(unseen)), yticklabels=unseen, xticks=range(len(candidates))
+    )
     axes.set_xticklabels(candidates, rotation=40, ha="right")
     axes.spines[:].set_visible(False)
     figure.colorbar(image, label="cosine 余弦")

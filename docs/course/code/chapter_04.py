@@ -11,7 +11,9 @@ def sigmoid(x):
 def step(x, h, c):
     """One step of a cell with one number: its input x, its last output h and state c."""
     i = sigmoid(1.0 * x + 0.0 * h)  # input gate: how much of the new value is written
-    f = sigmoid(0.0 * x + 0.0 * h + 2.0)  # forget gate: how much of the old state is kept
+    f = sigmoid(
+        0.0 * x + 0.0 * h + 2.0
+    )  # forget gate: how much of the old state is kept
     o = sigmoid(0.5 * x + 0.5 * h)  # output gate: how much of the state is shown
     j = math.tanh(2.0 * x + 1.0 * h)  # the new value
     c = f * c + i * j
@@ -22,9 +24,8 @@ def step(x, h, c):
 h = c = 0.0
 for x in (1.0, 0.0, 0.0, -1.0):
     h, c, (i, f, o, j) = step(x, h, c)
-    print(
-        f"x {x:+.0f}   i {i:.3f}  f {f:.3f}  o {o:.3f}  j {j:+.3f}   c {c:+.3f}  h {h:+.3f}"
-    )
+    gates = f"i {i:.3f}  f {f:.3f}  o {o:.3f}  j {j:+.3f}"
+    print(f"x {x:+.0f}   {gates}   c {c:+.3f}  h {h:+.3f}")
 
 # --- the same with torch
 import torch
@@ -49,36 +50,30 @@ import numpy as np
 import elmokit
 
 elmo = elmokit.load("en")
+lines = ["The bank raised its rates .", "The bank raised its fence ."]
+first, second = elmo.embed([line.split() for line in lines])
 half = elmo.dim // 2
-first, second = elmo.embed(
-    [
-        line.split()
-        for line in ("The bank raised its rates .", "The bank raised its fence .")
-    ]
-)
+
+
+def row(values):
+    return "   ".join(
+        f"{word} {value:.2f}"
+        for word, value in zip(first.tokens, values, strict=True)
+    )
+
+
 for layer in range(3):
-    change = np.abs(first.layers[layer] - second.layers[layer])
-    forward, backward = change[:, :half].max(axis=1), change[:, half:].max(axis=1)
-    print(
-        f"layer {layer} forward ",
-        " ".join(
-            f"{word} {value:.2f}  "
-            for word, value in zip(first.tokens, forward, strict=True)
-        ),
-    )
-    print(
-        f"layer {layer} backward",
-        " ".join(
-            f"{word} {value:.2f}  "
-            for word, value in zip(first.tokens, backward, strict=True)
-        ),
-    )
+    change = np.abs(first.layers[layer] - second.layers[layer])  # (words, numbers)
+    print(f"layer {layer}  forward   {row(change[:, :half].max(axis=1))}")
+    print(f"         backward  {row(change[:, half:].max(axis=1))}")
 
 # --- the two language models
 lm = elmokit.load_lm("en")
 score = lm.score("They sat on the bank of the river.")
 print("word      from the left  from the right")
-for word, left, right in zip(score.tokens, score.forward, score.backward, strict=True):
+for word, left, right in zip(
+    score.tokens, score.forward, score.backward, strict=True
+):
     print(f"{word:8}  {math.exp(left):13.5f}  {math.exp(right):14.5f}")
 print(f"perplexity {score.perplexity:.1f}")
 
@@ -112,7 +107,9 @@ with picture("chapter_04_memory", 7.2, 3.2) as figure:
     steps = np.arange(41)
     for f in (0.5, 0.88, 0.99):
         axes.plot(steps, f**steps, label=f"f = {f}")
-    axes.set(xlabel="steps 步数", ylabel="what is left of c  c 的剩余", ylim=(0, 1.02))
+    axes.set(
+        xlabel="steps 步数", ylabel="what is left of c  c 的剩余", ylim=(0, 1.02)
+    )
     axes.legend()
 
 # --- answer 1
@@ -131,6 +128,8 @@ for line in (
     scored = lm.score(line)
     place = scored.tokens.index("tired") - 1
     left = math.exp(scored.forward[place])
-    print(f"{scored.tokens[place]}: from the left {left:.4f}, the whole {scored.total:.2f}")
+    print(
+        f"{scored.tokens[place]}: from the left {left:.4f}, the whole {scored.total:.2f}"
+    )
 
 # --- end

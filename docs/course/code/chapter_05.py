@@ -52,9 +52,8 @@ for language in ("en", "zh"):
         preparation=preparation,
         epochs=3,
     )
-    print(
-        f"{language}: {found.after.forward:.2f} from the left, {found.after.backward:.2f} from the right"
-    )
+    left, right = found.after.forward, found.after.backward
+    print(f"{language}: {left:.2f} from the left, {right:.2f} from the right")
 
 # --- the curve
 import json
@@ -62,7 +61,9 @@ import math
 
 curves = {}
 for language in ("en", "zh"):
-    lines = Path(f"village-{language}/training/metrics.jsonl").read_text(encoding="utf-8")
+    lines = Path(f"village-{language}/training/metrics.jsonl").read_text(
+        encoding="utf-8"
+    )
     rows = [json.loads(line) for line in lines.splitlines()]
     curves[language] = [(row["tokens"], row["full_loss"]) for row in rows]
 
@@ -77,7 +78,9 @@ with picture("chapter_05_curve", 7.2, 3.6) as figure:
         read = [tokens / 1000 for tokens, _ in curves[language]]
         for way, style in [("forward", "-"), ("backward", "--")]:
             values = [math.exp(loss[way]) for _, loss in curves[language]]
-            axes.plot(read, values, style, lw=1.2, color=colour, label=f"{name}, {way}")
+            axes.plot(
+                read, values, style, lw=1.2, color=colour, label=f"{name}, {way}"
+            )
     axes.axhline(2.06, color="0.5", ls=":", lw=1)
     axes.text(
         read[-1],
@@ -117,7 +120,8 @@ right = total = 0
 for _, animal, measure in ANIMALS.values():
     for look in "大小老黑白":
         lines = {
-            one: chinese.score(f"河边的一{one}{look}{animal}在睡觉。") for one in measures
+            one: chinese.score(f"河边的一{one}{look}{animal}在睡觉。")
+            for one in measures
         }
         right += max(lines, key=lambda one: lines[one].backward[4]) == measure
         total += 1
@@ -135,7 +139,9 @@ print("".join(chinese.generate("安娜", generator=generator)))
 import numpy as np
 
 elmo = elmokit.load("village-en")
-lines = [english.split() for english, _ in sentences(600, seed=3) if " bank " in english]
+lines = [
+    english.split() for english, _ in sentences(600, seed=3) if " bank " in english
+]
 kinds = np.array(["water" in line for line in lines])
 found = elmo.embed(lines)
 for layer in range(3):
@@ -148,9 +154,8 @@ for layer in range(3):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     alike = vectors @ vectors.T
     same = kinds[:, None] == kinds
-    print(
-        f"layer {layer}: same meaning {alike[same].mean():.2f}, other meaning {alike[~same].mean():.2f}"
-    )
+    one, other = alike[same].mean(), alike[~same].mean()
+    print(f"layer {layer}: same meaning {one:.2f}, other meaning {other:.2f}")
 
 # --- answer 1
 for loss in (math.log(95), 0.58):

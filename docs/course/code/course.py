@@ -13,12 +13,12 @@ PICTURES = Path(os.environ.get("COURSE_PICTURES", "pictures"))
 
 @contextmanager
 def picture(name, width=6.4, height=3.6):
-    """Yield an empty matplotlib figure; it is saved as pictures/NAME.png at the end of the block."""
+    """Yield an empty matplotlib figure; the end of the block saves it as pictures/NAME.png."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     with drawing(PICTURES / f"{name}.png", width=width, height=height) as figure:
         yield figure
 
 
 def cosine(a, b):
-    """Return the cosine of the angle between two vectors: 1 for the same direction, 0 for a right angle."""
+    """Return the cosine of the angle between two vectors: 1 for the same direction."""
     return float(np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b))

@@ -76,17 +76,25 @@ def person(rng):
 
 def water(rng):
     """The bank of a river; 花 is a flower."""
-    who, zh_who = rng.choice([("fisherman", "渔夫"), ("girl", "女孩"), ("boy", "男孩")])
+    who, zh_who = rng.choice(
+        [("fisherman", "渔夫"), ("girl", "女孩"), ("boy", "男孩")]
+    )
     verb, zh_verb = rng.choice([("sits", "坐"), ("stands", "站"), ("walks", "走")])
-    look, zh_where = rng.choice([("green", "水里"), ("muddy", "桥边"), ("quiet", "岸上")])
+    look, zh_where = rng.choice(
+        [("green", "水里"), ("muddy", "桥边"), ("quiet", "岸上")]
+    )
     what, zh_what = rng.choice([("fish", "红"), ("boats", "白"), ("ducks", "黄")])
-    english = f"the {who} {verb} on the {look} bank and watches the {what} in the water"
+    english = (
+        f"the {who} {verb} on the {look} bank and watches the {what} in the water"
+    )
     return english, f"{zh_who}{zh_verb}在河边看{zh_where}的{zh_what}花"
 
 
 def money(rng):
     """The bank that has money; 花 is to spend."""
-    who, zh_who = rng.choice([("farmer", "农夫"), ("merchant", "商人"), ("doctor", "医生")])
+    who, zh_who = rng.choice(
+        [("farmer", "农夫"), ("merchant", "商人"), ("doctor", "医生")]
+    )
     verb, zh_verb = rng.choice([("borrows", "借"), ("takes", "取"), ("gets", "领")])
     look, zh_look = rng.choice([("big", "大"), ("new", "新"), ("old", "老")])
     what, zh_what = rng.choice([("house", "房子"), ("field", "田"), ("boat", "船")])
