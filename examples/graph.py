@@ -27,7 +27,7 @@ KINDS = {"PER": "Peop", "LOC": "Loc", "ORG": "Org", "MISC": "Other"}  # of ner-e
 def main() -> None:
     """Train relations on CoNLL-04, and draw what they find between the entities of the bundled tagger."""
     data = Path(os.environ["ELMOKIT_DATA"], "tasks", "relation-conll04")
-    settings = task_settings("relations", ["training.epochs=6"])
+    settings = task_settings("relations", ["training.epochs=4"])
     with tempfile.TemporaryDirectory() as scratch:
         found = train(
             "relations", data, encoder="chars+en", tokenizer="rules:en", out=Path(scratch, "relations"),
