@@ -38,6 +38,8 @@ _SMALL_HEADS = {
     "reading": ("head.modelling=2",),
     "roles": ("head.frame_rnn=2",),
     "coreference": ("head.size=2",),
+    "translate": ("head.decoder=2", "head.embedding=2", "head.target=words"),
+    "reply": ("head.decoder=2", "head.embedding=2", "head.target=words"),
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import lzma
 import math
+import shutil
 
 import pytest
 import torch
@@ -345,6 +346,32 @@ def test_search_settings_are_changed_when_a_model_is_loaded(translator):
         load_task(translator, changes=["head.beam=0"])
     with pytest.raises(elmokit.ModelFileError, match="weights and config"):
         load_task(translator, changes=["head.decoder=33"])
+
+
+def test_damaged_models(translator, tmp_path):
+    config = json.loads((translator / "config.json").read_text())
+    broken = shutil.copytree(translator, tmp_path / "broken")
+
+    def load(**labels):
+        changed = config | {"labels": config["labels"] | labels}
+        (broken / "config.json").write_text(json.dumps(changed))
+        return load_task(broken)
+
+    for labels, error, message in (
+        ({"longest": 10**9}, elmokit.ConfigError, "longest"),
+        ({"words": "none"}, elmokit.ConfigError, "words"),
+        (
+            {"pieces": config["labels"]["pieces"][::-1]},
+            elmokit.ModelFileError,
+            "the pieces of the model begin",
+        ),
+        ({"pieces": config["labels"]["pieces"][:-1]}, elmokit.ModelFileError, "weights and config.json"),
+    ):
+        with pytest.raises(error, match=message):
+            load(**labels)
+    for merges in ("a", "a zzz", 7):
+        with pytest.raises(elmokit.ModelFileError, match="a merge of the model"):
+            load(merges=merges).predict({"source": "Ada", "begin": "Alan"})
 
 
 def test_names_are_copied(tmp_path):

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from elmokit.errors import DataError, MissingExtra
+from elmokit.base import shown
+from elmokit.errors import DataError, MissingExtra, ModelFileError
 
 TargetKind = Literal["subwords", "words", "characters"]
 
@@ -28,9 +29,17 @@ class TargetVocabulary:
         kind: of the pieces.
         pieces: by their numbers.
         merges: of subwords, a line for each: the two pieces that become one, the first ones first.
+
+    Raises:
+        ModelFileError: the pieces do not begin with the special ones.
     """
 
     def __init__(self, kind: TargetKind, pieces: tuple[str, ...], merges: str = "") -> None:
+        if pieces[: len(_SPECIAL)] != _SPECIAL:
+            raise ModelFileError(
+                f"the pieces of the model begin with {shown(pieces[:2])}, expected {' and '.join(_SPECIAL)}; get "
+                "its folder again"
+            )
         self.kind, self.pieces, self.merges = kind, pieces, merges
         self._ids = {piece: number for number, piece in enumerate(pieces)}
         self._known: dict[str, list[int]] = {}  # pieces of the words that were seen
@@ -72,7 +81,9 @@ class TargetVocabulary:
 
     def _subwords(self) -> Any:  # noqa: ANN401 (of tokenizers, untyped)
         if self._model is None:
-            merges = [tuple(line.split(" ")) for line in self.merges.splitlines()]
+            merges = [tuple(line.split(" ")) for line in str(self.merges).split("\n") if line]
+            if not all(len(pair) == 2 and {*pair, "".join(pair)} <= self._ids.keys() for pair in merges):
+                raise ModelFileError("a merge of the model has no piece; get its folder again")
             self._model = _library().models.BPE(self._ids, merges, unk_token=_SPECIAL[UNKNOWN])
         return self._model
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from elmokit.base import bounded
 from elmokit.tasks.core import Scores
 from elmokit.tasks.seq2seq.data import TextPair
 from elmokit.tasks.seq2seq.head import LengthLimit, Seq2SeqHead, WrittenText
@@ -16,6 +17,7 @@ from elmokit.text import Tokenizer, count_scripts
 
 _SHARE = 0.99  # of the training targets are not longer than what is written at most
 _LOOKED_AT = 1000
+_MOST_PIECES, _MOST_RATIO = 10_000, 1000.0  # so that no search is without end, whatever a file says
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class WritingTask:
     pieces: tuple[str, ...] = ()
     merges: str = ""
     blanks: bool = True
-    longest: int = 1
-    ratio: float = 1.0
-    words: str = "13a"
+    longest: int = bounded(1, least=1, most=_MOST_PIECES)
+    ratio: float = bounded(1.0, least=0, most=_MOST_RATIO)
+    words: Literal["13a", "zh"] = "13a"
 
     @property
     def turns(self) -> int:
@@ -66,8 +68,8 @@ class WritingTask:
             vocabulary.pieces,
             vocabulary.merges,
             blanks=bool(blanks >= 0.5),
-            longest=int(np.quantile(lengths, _SHARE, method="higher")) + 10,
-            ratio=float(np.quantile(ratios, _SHARE, method="higher")) + 1.0,
+            longest=min(int(np.quantile(lengths, _SHARE, method="higher")) + 10, _MOST_PIECES),
+            ratio=min(float(np.quantile(ratios, _SHARE, method="higher")) + 1.0, _MOST_RATIO),
             words="zh" if scripts["Chinese"] > sum(scripts.values()) / 2 else "13a",
         )
         return task, examples
