@@ -164,6 +164,7 @@ def test_bad_rows_are_counted_with_their_ids(cluster, model, tmp_path):
     table.write_text("\n".join(json.dumps({"key": f"k{n}", "text": t}) for n, t in enumerate(texts)), "utf-8")
     with pytest.raises(DataError, match="row 2 has null"):
         embed_dataset(table, tmp_path / "raised", embed=EmbedBatches(model), actors=1)
+    assert not (tmp_path / "raised").exists()  # there is nothing to resume
     report = embed_dataset(
         table, tmp_path / "out", embed=EmbedBatches(model, on_error="null"), id_column="key", actors=1
     )

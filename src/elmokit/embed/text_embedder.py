@@ -199,12 +199,14 @@ class TextEmbedder(ABC):
     def share_weights(self) -> None:
         """Keep one copy of the weights for all processes of this user and machine that call this.
 
-        The weights are laid out for fast products first, and then mapped from files in the temporary folder
-        that hold the same numbers. Only on Linux; elsewhere nothing is done.
+        They are mapped from files in the temporary folder that hold the same numbers, and so is what the
+        native kernel makes of them. Call this before anything is embedded: what has been laid out for fast
+        products refers to the weights as they were. Only on Linux; elsewhere nothing is done.
         """
-        self.embed([[]])  # lays them out
         modules = [part for part in vars(self).values() if isinstance(part, torch.nn.Module)]
         share_weights([weight for module in modules for weight in module.parameters()])
+        self.embed([[]])  # lays them out
+        share_weights([])
 
     def prepare(self, text: Text) -> PreparedText:
         """Tokenise a text; `embed_prepared` takes the result."""

@@ -158,12 +158,14 @@ def embed_dataset(
         if folder.whole and not packed:
             return None
         job = _Job(folder, plan)
-        with text_progress(source, shown=progress) as advance:
-            try:
+        try:
+            with text_progress(source, shown=progress) as advance:
                 job.run(source, address, actors, advance)
-            except KeyboardInterrupt:
-                kept = f"{job.num_finished} finished shards are kept in {place}"
-                raise KeyboardInterrupt(f"interrupted; {kept}: run again with resume=True") from None
+        except KeyboardInterrupt:
+            kept = f"{job.num_finished} finished shards are kept in {place}: run again with resume=True"
+            raise KeyboardInterrupt(f"interrupted; {kept if job.num_finished else 'start again'}") from None
+        finally:
+            folder.delete_if_empty()
         if packed:
             _pack(folder, out, plan.choice)
     return job.report(time.monotonic() - began)

@@ -122,6 +122,11 @@ class ShardFolder:
             )
         write_json(self.folder / _WHOLE, {"format_version": _FORMAT_VERSION, "rows": list(rows)})
 
+    def delete_if_empty(self) -> None:
+        """Delete a job that has no finished shard: there is nothing to resume."""
+        if self.folder.is_dir() and not any(self.folder.glob("*.parquet")) and not self.whole:
+            self.delete()
+
     def delete(self) -> None:
         """Delete the job; what it is called goes last."""
         for path in sorted(self.folder.iterdir(), key=lambda path: (path.name == _JOB, path.name != _WHOLE)):
