@@ -1,6 +1,7 @@
 """From text to a model folder by the command line, and every way that it can go wrong."""
 
 import datetime
+import json
 import os
 import shlex
 import shutil
@@ -220,9 +221,13 @@ def test_what_cannot_be_resumed(text, monkeypatch, given, code, message):
 def test_a_run_of_an_older_version_has_no_record(text):
     assert invoke(*command(text, "--train-tokens", "200")).exit_code == 0
     record = text / "model" / "training" / "run.json"
+    whole = json.loads(record.read_text())
     record.write_text("{")
     damaged = invoke("pretrain", "--resume", str(text / "model"))
     assert "run.json is damaged" in damaged.output
+    record.write_text(json.dumps(whole | {"teacher": 1}))
+    damaged = invoke("pretrain", "--resume", str(text / "model"))
+    assert "run.json is damaged (expected a name or a path, found 1)" in " ".join(damaged.output.split())
     record.unlink()
     refused = invoke("pretrain", "--resume", str(text / "model"))
     assert refused.exit_code == 1

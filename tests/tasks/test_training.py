@@ -136,6 +136,34 @@ def test_resumed_with_another_encoder(folders, elmo, quick, tmp_path, monkeypatc
         train("tagger", folders["tagger"], resume=True, **arguments)
 
 
+def test_resumed_with_damaged_records_of_epochs(folders, elmo, quick, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    arguments = {"encoder": elmo, "out": out, "settings": quick.changed(["training.epochs=3"])}
+    evaluate, epochs = TaskJob.evaluate, []
+
+    def stop_after_two(*arguments):
+        epochs.append(1)
+        if len(epochs) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return evaluate(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TaskJob, "evaluate", stop_after_two)
+        with pytest.raises(KeyboardInterrupt, match="interrupted after 2 epochs"):
+            train("tagger", folders["tagger"], **arguments)
+    records = (out / "metrics.jsonl").read_text()
+    for changed, message in (
+        (
+            records.replace('"epoch": 1', '"epoch": "1"'),
+            r"metrics.jsonl is damaged: expected a number as epoch",
+        ),
+        (records.split("\n", 1)[1], r"metrics.jsonl has lost epochs; train again with overwrite=True"),
+    ):
+        (out / "metrics.jsonl").write_text(changed)
+        with pytest.raises(elmokit.DataError, match=message):
+            train("tagger", folders["tagger"], resume=True, **arguments)
+
+
 def test_interrupted_before_the_first_step(folders, elmo, quick, tmp_path, monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt

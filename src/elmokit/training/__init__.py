@@ -10,12 +10,13 @@ from elmokit.training.checkpoints import Checkpoints
 from elmokit.training.controls import status_bar, stop_at_interrupt
 from elmokit.training.job import Evaluation, Job, Position, Status, StepResult
 from elmokit.training.loop import Loop
-from elmokit.training.metrics import read_metrics
+from elmokit.training.metrics import METRICS, read_metrics
 from elmokit.training.plan import Budget, Plan, Schedule
 from elmokit.training.processes import Processes
 from elmokit.training.run_state import RunSummary, summarise_run
 
 __all__ = [
+    "METRICS",
     "Budget",
     "Checkpoints",
     "Evaluation",

@@ -9,6 +9,8 @@ from typing import Any
 from elmokit.base import flush_to_disk, parse_json, write_errors, write_text
 from elmokit.errors import DataError
 
+METRICS = "metrics.jsonl"
+
 
 class Metrics:
     """Writer of `metrics.jsonl` in the folder of a run.
@@ -19,7 +21,7 @@ class Metrics:
     """
 
     def __init__(self, folder: Path, step: int) -> None:
-        self._folder, self._path = folder, folder / "metrics.jsonl"
+        self._folder, self._path = folder, folder / METRICS
         self._open(step)
 
     def _open(self, step: int) -> None:
@@ -57,7 +59,7 @@ class Metrics:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """Return the records of a run; a last line that a crash left unfinished is ignored."""
-    path = folder / "metrics.jsonl"
+    path = folder / METRICS
     if not path.exists():
         return []
     whole_lines = path.read_bytes().split(b"\n")[:-1]
@@ -65,7 +67,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
         records = [parse_json(line) for line in whole_lines]
     except ValueError as error:
         raise DataError(f"{path} is damaged ({error}); delete the damaged line") from error
-    return [record for record in records if isinstance(record, dict) and "step" in record]
+    return [record for record in records if isinstance(record, dict) and isinstance(record.get("step"), int)]
 
 
 def _tensorboard(folder: Path, step: int) -> Any:  # noqa: ANN401  (its writer, or None)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from elmokit.base import parse_json, settings_from_dict, write_json
+from elmokit.base import check_fields, parse_json, settings_from_dict, shown, write_json
 from elmokit.corpus import PreparedCorpus, PrepareSettings, is_prepared
 from elmokit.errors import ConfigError, DataError
 from elmokit.formats import ModelBundle, load_model
@@ -52,6 +52,21 @@ class RunRecord:
     command: str = ""
     date: str = ""
     version: str = ""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        names = [
+            self.start,
+            self.old_text,
+            self.teacher,
+            self.architecture,
+            self.command,
+            self.date,
+            self.version,
+        ]
+        for name in [*self.sources, *names]:
+            if not isinstance(name, str | None):
+                raise ConfigError(f"expected a name or a path, found {shown(name)}")
 
     def save(self, run: Path) -> None:
         """Write it into the folder of a run."""

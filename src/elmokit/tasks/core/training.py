@@ -9,7 +9,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from elmokit.base import StartStep, locked, progress_display, remove_folder, write_errors
+from elmokit.base import StartStep, locked, progress_display, remove_folder, shown, write_errors
 from elmokit.encoders import CachedEncoder, Encoder, fingerprint_of, open_encoders, weight_bytes
 from elmokit.errors import ConfigError, DataError
 from elmokit.kernels import find_device, seeded, training_engine_name, training_precision
@@ -23,7 +23,16 @@ from elmokit.tasks.core.task_job import TaskJob
 from elmokit.tasks.core.task_model import TaskModel, num_tokens
 from elmokit.tasks.core.task_settings import TaskSettings
 from elmokit.text import TokenizerSpec
-from elmokit.training import Budget, Checkpoints, Loop, Plan, read_metrics, status_bar, stop_at_interrupt
+from elmokit.training import (
+    METRICS,
+    Budget,
+    Checkpoints,
+    Loop,
+    Plan,
+    read_metrics,
+    status_bar,
+    stop_at_interrupt,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -289,7 +298,9 @@ def _train_and_save(
     """
     with stop_at_interrupt(display.say) as stopped:
         finished = loop.run(status_bar(display, "training"), stopped)
-    history = [record for record in read_metrics(folder) if "dev" in record]
+    history = _epochs(folder)
+    if len(history) < len(loop.position.scores):
+        raise DataError(f"{folder / METRICS} has lost epochs; train again with overwrite=True")
     if history:
         loop.state.restore(loop.position.best_step)
         model.save(folder, self_contained=self_contained)
@@ -299,6 +310,23 @@ def _train_and_save(
             f"interrupted after {len(history)} epochs; {kept}the same call with resume=True continues"
         )
     return history
+
+
+def _epochs(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of the epochs.
+
+    Raises:
+        DataError: A number is missing.
+    """
+    records = [record for record in read_metrics(folder) if "dev" in record]
+    for record in records:
+        for name in ("epoch", "loss", "dev", "seconds", "epoch_seconds"):
+            if not isinstance(record.get(name), int | float):
+                raise DataError(
+                    f"{folder / METRICS} is damaged: expected a number as {name} at step {record['step']}, "
+                    f"found {shown(record.get(name))}; train again with overwrite=True"
+                )
+    return records
 
 
 def _make_loop(
@@ -331,4 +359,4 @@ def _clear(folder: Path) -> None:
     """Delete the state of an earlier training; its model stays until there is a new one."""
     for name in ("checkpoints", "tensorboard"):
         remove_folder(folder / name)
-    (folder / "metrics.jsonl").unlink(missing_ok=True)
+    (folder / METRICS).unlink(missing_ok=True)
