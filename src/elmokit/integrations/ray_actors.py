@@ -67,7 +67,7 @@ def _check_there(address: str | None) -> None:
         socket.create_connection((found[1].strip("[]"), int(found[2])), timeout=10).close()
     except (OSError, OverflowError) as error:
         raise ConfigError(
-            f"nothing answers at {address} ({error}); start Ray there with `ray start`, or correct the address"
+            f"nothing answers at {address} ({error}); start Ray there (`ray start`), or correct it"
         ) from error
 
 
