@@ -94,7 +94,7 @@ test-cluster:
 	$(PYTHON) -m venv .venv-peers/cluster
 	.venv-peers/cluster/bin/pip install --quiet torch==2.13.0
 	.venv-peers/cluster/bin/pip install --quiet --constraint constraints.txt --editable '.[ray,dask,spark]' pytest hypothesis psutil
-	.venv-peers/cluster/bin/pytest tests/integrations/test_ray.py tests/integrations/test_dask.py \
+	ELMOKIT_CLUSTER=1 .venv-peers/cluster/bin/pytest tests/integrations/test_ray.py tests/integrations/test_dask.py \
 	tests/integrations/test_spark.py tests/pretraining/test_two_machines.py
 
 bench: .venv/ready

@@ -215,6 +215,15 @@ def test_a_second_cluster_is_refused(cluster, text, model, tmp_path):
         embed_dataset(text, tmp_path / "out", embed=EmbedBatches(model), address="other:6379")
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "127.0.0.1:99999"])
+def test_an_address_where_nothing_answers(address, monkeypatch):
+    from elmokit.integrations.ray_actors import cluster
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(ConfigError, match="nothing answers at"), cluster(address):
+        pass
+
+
 def test_the_command(cluster, text, model, tmp_path):
     base = [sys.executable, "-W", "ignore", "-m", "elmokit.cli", "embed", str(text), "-m", model]
     base += ["-o", str(tmp_path / "out"), "--layers", "mix", "--ray", cluster.address]

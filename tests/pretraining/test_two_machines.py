@@ -18,6 +18,9 @@ from safetensors.numpy import load_file
 from tests.small_runs import RECIPE_TEXT, prepare, sentences
 
 psutil = pytest.importorskip("psutil")
+pytestmark = pytest.mark.skipif(
+    "ELMOKIT_CLUSTER" not in os.environ, reason="takes a minute or more: make test-cluster runs it"
+)
 _PORT, _PATIENCE = 29533, 600
 
 

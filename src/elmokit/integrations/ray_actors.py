@@ -1,6 +1,8 @@
 """The actors of `elmokit.integrations.ray`: each embeds shards and writes them."""
 
 import logging
+import re
+import socket
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +41,7 @@ def cluster(address: str | None) -> Iterator[None]:
             )
         yield
         return
+    _check_there(address)
     how: dict[str, Any] = {"address": "local", "include_dashboard": False}
     if address not in (None, "local"):
         how = {"address": address}
@@ -53,6 +56,19 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_there(address: str | None) -> None:
+    """Raise a ConfigError at once if nothing answers at HOST:PORT; Ray itself would try for minutes."""
+    found = re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", address or "")
+    if found is None:
+        return
+    try:
+        socket.create_connection((found[1].strip("[]"), int(found[2])), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"nothing answers at {address} ({error}); start Ray there (`ray start`), or correct it"
+        ) from error
 
 
 class ClusterActor:
