@@ -157,7 +157,7 @@ def test_resumed_with_damaged_records_of_epochs(folders, elmo, quick, tmp_path, 
             records.replace('"epoch": 1', '"epoch": "1"'),
             r"metrics.jsonl is damaged: expected a number as epoch",
         ),
-        (records.split("\n", 1)[1], r"metrics.jsonl has lost epochs; train again with overwrite=True"),
+        (records.split("\n", 1)[1], "metrics.jsonl has lost epochs; train again with overwrite"),
     ):
         (out / "metrics.jsonl").write_text(changed)
         with pytest.raises(elmokit.DataError, match=message):
