@@ -75,7 +75,7 @@ class GraphEdge:
 
 @dataclass
 class KnowledgeGraph:
-    """Nodes and edges, in the order in which the documents first name them.
+    """Nodes and edges, in the order of the documents that first name them.
 
     Example:
         >>> ada = GraphNode("n1", "PER", [NodeMention("a.txt", 0, 3, "Ada")])

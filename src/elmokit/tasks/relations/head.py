@@ -196,8 +196,8 @@ def nearest_mentions(head: MarkedEntity, tail: MarkedEntity) -> tuple[Place, Pla
     """Return the mentions of two entities with the fewest words from one to the other.
 
     Example:
-        >>> nearest_mentions(MarkedEntity(((0, 1), (9, 10))), MarkedEntity(((4, 6),)))
-        ((9, 10), (4, 6))
+        >>> nearest_mentions(MarkedEntity(((0, 1), (8, 9))), MarkedEntity(((4, 6),)))
+        ((8, 9), (4, 6))
     """
     options = ((one, other) for one in head.mentions for other in tail.mentions)
     return min(options, key=lambda pair: max(pair[0][0] - pair[1][1], pair[1][0] - pair[0][1]))
