@@ -65,7 +65,7 @@ class Seq2SeqHeadSettings(HeadSettings):
     embedding: int = bounded(256, least=1, most=100_000)
     copy: bool = False
     smoothing: float = bounded(0.1, least=0, most=1)
-    beam: int = bounded(5, least=1, most=1000)
+    beam: int = bounded(5, least=1, most=100)
     length_penalty: float = bounded(1.0, least=0, most=10)
     no_repeat: int = bounded(0, least=0)
     temperature: float = bounded(0.0, least=0)

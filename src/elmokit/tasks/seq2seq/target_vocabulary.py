@@ -37,8 +37,8 @@ class TargetVocabulary:
     def __init__(self, kind: TargetKind, pieces: tuple[str, ...], merges: str = "") -> None:
         if pieces[: len(_SPECIAL)] != _SPECIAL:
             raise ModelFileError(
-                f"the pieces of the model begin with {shown(pieces[:2])}, expected {' and '.join(_SPECIAL)}; "
-                "get its folder again"
+                f"the pieces of the model begin with {shown(pieces[:2])}, expected {_SPECIAL}; get "
+                "its folder again"
             )
         self.kind, self.pieces, self.merges = kind, pieces, merges
         self._ids = {piece: number for number, piece in enumerate(pieces)}
