@@ -50,7 +50,7 @@ for language in ("en", "zh"):
         recipe=f"{language}.toml",
         language=language,
         preparation=preparation,
-        epochs=3,
+        epochs=5,
     )
     left, right = found.after.forward, found.after.backward
     print(f"{language}: {left:.2f} from the left, {right:.2f} from the right")

@@ -7,9 +7,7 @@ for step in range(1, 5):
     y = head * encoder * x
     slope = 2 * (y - target)  # of the loss (y - target)²
     for_head, for_encoder = slope * encoder * x, slope * head * x
-    print(
-        f"step {step}: y {y:.3f}   gradient of the head {for_head:+.3f}, of the encoder {for_encoder:+.3f}"
-    )
+    print(f"step {step}: y {y:.3f}, gradients {for_head:+.3f} and {for_encoder:+.3f}")
     head, encoder = head - rate * for_head, encoder - rate * for_encoder
 
 # --- the data
@@ -90,7 +88,7 @@ with picture("chapter_07_ways", 7.2, 3.4) as figure:
 encoder, head = 0.5, 0.4
 y = head * encoder * 1.0
 print(
-    f"y {y:.2f}, gradient of the head {2 * (y - 1) * encoder:.2f}, of the encoder {2 * (y - 1) * head:.2f}"
+    f"y {y:.2f}, gradients {2 * (y - 1) * encoder:.2f} and {2 * (y - 1) * head:.2f}"
 )
 
 # --- answer 2
