@@ -158,7 +158,7 @@ for layer in range(3):
     print(f"layer {layer}: same meaning {one:.2f}, other meaning {other:.2f}")
 
 # --- answer 1
-for loss in (math.log(95), 0.58):
+for loss in (math.log(95), 0.57):
     print(f"loss {loss:.2f}, perplexity {math.exp(loss):.2f}")
 
 # --- answer 2 (trained)
