@@ -102,22 +102,24 @@ def differences(chapter: int, found: str) -> list[str]:
 def main() -> None:
     """Run the chapters that were asked for; end with 1 if one prints something else than before."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    chapters = [
-        int(path.stem[-2:]) for path in sorted((COURSE / "code").glob("chapter_*.py"))
-    ]
     parser.add_argument(
         "chapters",
         nargs="*",
         type=int,
-        choices=[[], *chapters],
+        metavar="CHAPTER",
         help="all if none is given",
     )
     parser.add_argument(
-        "--record",
-        action="store_true",
-        help="keep the output and the pictures for the pages",
+        "--record", action="store_true", help="keep output and pictures for the pages"
     )
     given = parser.parse_args()
+    chapters = sorted(
+        int(path.stem[-2:]) for path in (COURSE / "code").glob("chapter_*.py")
+    )
+    if unknown := set(given.chapters) - set(chapters):
+        parser.error(
+            f"there is no chapter {min(unknown)}, only {chapters[0]} to {chapters[-1]}"
+        )
     pictures = (
         COURSE / "pictures"
         if given.record
@@ -142,9 +144,8 @@ def main() -> None:
         if busy > SECONDS:
             problems.append(f"the processor was busy for more than {SECONDS} seconds")
         times = f"{seconds:5.1f} s, processor {busy:5.1f} s"
-        print(
-            f"chapter {chapter:2}  {times}  {'as in the pages' if not problems else 'NOT as in the pages'}"
-        )
+        verdict = "NOT as in the pages" if problems else "as in the pages"
+        print(f"chapter {chapter:2}  {times}  {verdict}", flush=True)
         for problem in problems:
             print(problem, end="\n\n")
         wrong += bool(problems)
@@ -153,4 +154,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("stopped; run the chapter again")

@@ -9,9 +9,8 @@ texts = [
     "the cat slept in the garden",
 ]
 words = sorted({word for text in texts for word in text.split()})
-counts = np.array(
-    [[text.split().count(word) for word in words] for text in texts]
-)  # (texts, words)
+# (texts, words)
+counts = np.array([[text.split().count(word) for word in words] for text in texts])
 print(words)
 print(counts)
 
@@ -45,9 +44,8 @@ from village import sentences
 english = [pair[0].split() for pair in sentences(3000)]
 words = sorted({word for sentence in english for word in sentence})
 row = {word: number for number, word in enumerate(words)}
-together = np.zeros(
-    (len(words), len(words))
-)  # how often word b stands at most two places from word a
+# How often word b stands at most two places from word a
+together = np.zeros((len(words), len(words)))
 for sentence in english:
     for place, word in enumerate(sentence):
         for near in (
@@ -63,12 +61,10 @@ print(
 print(f"of all {alone.sum():.0f} neighbours {alone[the]:.0f} are the")
 
 # --- static vectors
-expected = (
-    np.outer(alone, alone) / together.sum()
-)  # if words stood beside each other by chance
-surprise = np.log2(
-    np.maximum(together / expected, 1)
-)  # positive pointwise mutual information
+# If words stood beside each other by chance
+expected = np.outer(alone, alone) / together.sum()
+# Positive pointwise mutual information
+surprise = np.log2(np.maximum(together / expected, 1))
 left, strength, _ = np.linalg.svd(surprise)
 vectors = left[:, :16] * np.sqrt(strength[:16])  # (words, 16)
 
@@ -97,9 +93,8 @@ chosen = np.array(
     [vectors[row[word]] for several in shown.values() for word in several]
 )
 chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
-plane = np.linalg.svd(chosen - chosen.mean(axis=0))[2][
-    :2
-]  # the two directions in which they differ most
+# The two directions in which they differ most
+plane = np.linalg.svd(chosen - chosen.mean(axis=0))[2][:2]
 with picture("chapter_01_map", 7.2, 4.4) as figure:
     axes = figure.subplots()
     for name, several in shown.items():
@@ -111,10 +106,11 @@ with picture("chapter_01_map", 7.2, 4.4) as figure:
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
 
 # --- one vector for bank
+# The neighbours of each bank apart
 halves = {
     "river": np.zeros(len(words)),
     "money": np.zeros(len(words)),
-}  # the neighbours of each bank apart
+}
 for sentence in english:
     if "bank" in sentence:
         place = sentence.index("bank")

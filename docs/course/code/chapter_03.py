@@ -20,15 +20,14 @@ def spell(word):
     """Return the vectors of the letters, with < before the word and > after it."""
     return torch.tensor(
         [letters[letter] for letter in f"<{word}>"], dtype=torch.float32
-    )  # (C, 2)
+    )
 
 
 print(spell("cat"))
 
 # --- one filter by hand
-filter_at = torch.tensor(
-    [[1.0, -1.0], [0.0, 2.0]]
-)  # weights for the first letter of a pair, for the second
+# Weights for the first letter of a pair, for the second
+filter_at = torch.tensor([[1.0, -1.0], [0.0, 2.0]])
 bias = -0.5
 
 
@@ -46,9 +45,8 @@ for word in ("cat", "cart", "act"):
 # --- the same with torch
 convolution = nn.Conv1d(in_channels=2, out_channels=1, kernel_size=2)
 with torch.no_grad():
-    convolution.weight.copy_(
-        filter_at.T
-    )  # (1, 2, 2): filters, numbers of a letter, letters
+    # (1, 2, 2): filters, numbers of a letter, letters
+    convolution.weight.copy_(filter_at.T)
     convolution.bias.fill_(bias)
     for word in ("cat", "cart", "act"):
         response = convolution(spell(word).T[None])  # (1, 1, C - 1)

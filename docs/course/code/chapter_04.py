@@ -11,9 +11,7 @@ def sigmoid(x):
 def step(x, h, c):
     """One step of a cell with one number: its input x, its last output h and state c."""
     i = sigmoid(1.0 * x + 0.0 * h)  # input gate: how much of the new value is written
-    f = sigmoid(
-        0.0 * x + 0.0 * h + 2.0
-    )  # forget gate: how much of the old state is kept
+    f = sigmoid(0.0 * x + 0.0 * h + 2.0)  # forget gate: how much of the old is kept
     o = sigmoid(0.5 * x + 0.5 * h)  # output gate: how much of the state is shown
     j = math.tanh(2.0 * x + 1.0 * h)  # the new value
     c = f * c + i * j
@@ -128,8 +126,7 @@ for line in (
     scored = lm.score(line)
     place = scored.tokens.index("tired") - 1
     left = math.exp(scored.forward[place])
-    print(
-        f"{scored.tokens[place]}: from the left {left:.4f}, the whole {scored.total:.2f}"
-    )
+    verb, total = scored.tokens[place], scored.total
+    print(f"{verb}: from the left {left:.4f}, the whole {total:.2f}")
 
 # --- end

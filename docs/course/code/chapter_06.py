@@ -50,9 +50,8 @@ def learn(vectors, labels, steps=400):
         [{"params": part.parameters(), "lr": rate} for part, rate in rates]
     )
     layers = vectors.transpose(0, 1)  # (layers, words, numbers)
-    layers = layers / layers.std(
-        dim=(1, 2), keepdim=True
-    )  # so that no layer is louder than another
+    # So that no layer is louder than another
+    layers = layers / layers.std(dim=(1, 2), keepdim=True)
     for _ in range(steps):
         loss = torch.nn.functional.cross_entropy(linear(mix(layers)), labels)
         optimizer.zero_grad()

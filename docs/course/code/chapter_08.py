@@ -21,12 +21,10 @@ for span in chinese.spans:
 import numpy as np
 
 tags = ["O", "B", "I"]
-emissions = np.array(
-    [[1.0, 2.0, 0.0], [1.0, 0.0, 0.9], [2.0, 0.5, 1.0]]
-)  # (words, tags)
-transitions = np.array(
-    [[0.5, 0.0, -9.0], [0.0, -1.0, 1.0], [0.0, 0.0, 0.5]]
-)  # (from, to)
+# (words, tags)
+emissions = np.array([[1.0, 2.0, 0.0], [1.0, 0.0, 0.9], [2.0, 0.5, 1.0]])
+# (from, to)
+transitions = np.array([[0.5, 0.0, -9.0], [0.0, -1.0, 1.0], [0.0, 0.0, 0.5]])
 
 best = emissions[0]
 back = []
@@ -61,11 +59,12 @@ for tried in (first, second):
     )
 
 # --- F1 by hand
+# Label, first word, word after the last
 gold = {
     ("PER", 0, 2),
     ("LOC", 4, 5),
     ("PER", 8, 10),
-}  # label, first word, word after the last
+}
 found = {("PER", 0, 2), ("LOC", 4, 5), ("PER", 9, 10), ("ORG", 6, 7)}
 right = len(gold & found)
 precision, recall = right / len(found), right / len(gold)
@@ -129,9 +128,7 @@ for encoder in ("words", "en"):
         epochs=4,
         settings=settings,
     )
-    print(
-        f"{encoder}: F1 {trained.scores.value:.2f} with cities and days that it has not seen"
-    )
+    print(f"{encoder}: F1 {trained.scores.value:.2f} on new cities and days")
 
 # --- using it (varies)
 for span in trained.model.predict("is it warm in Amsterdam on Tuesday").spans:

@@ -3,21 +3,14 @@
 # --- attention by hand
 import numpy as np
 
-keys = np.array(
-    [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-)  # what each of three words offers
+# What each of three words offers
+keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 values = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])  # what it gives
 query = np.array([2.0, 0.0])  # what the first word looks for
 fit = keys @ query / np.sqrt(2)
 weights = np.exp(fit) / np.exp(fit).sum()
-print(
-    "fit:",
-    fit.round(2),
-    " weights:",
-    weights.round(2),
-    " result:",
-    (weights @ values).round(2),
-)
+print("fit:", fit.round(2), " weights:", weights.round(2))
+print("result:", (weights @ values).round(2))
 
 # --- two models of the same text
 from pathlib import Path
@@ -105,21 +98,17 @@ for text in (
     print(text)
     for name in ("ELMo, both", "BERT"):
         found = (elmo if name.startswith("E") else bert).fill(text, top=4)[0]
-        print(
-            f"  {name:11}",
-            ", ".join(f"{one.word} {one.probability:.2f}" for one in found),
-        )
+        shown = ", ".join(f"{one.word} {one.probability:.2f}" for one in found)
+        print(f"  {name:11}", shown)
 
 # --- what a word costs
 size, pieces = 512, (16, 64, 256, 1024, 4096)
 for n in pieces:
     lstm = 2 * n * 8 * size * size  # two directions; four gates of input and output
-    attention = (
-        n * 12 * size * size + 2 * n * n * size
-    )  # the weights, and each word with each word
-    print(
-        f"{n:5} words: LSTM {lstm / n / 1e6:.1f}, attention {attention / n / 1e6:.1f} million products a word"
-    )
+    # The weights, and each word with each word
+    attention = n * 12 * size * size + 2 * n * n * size
+    each = f"LSTM {lstm / n / 1e6:.1f}, attention {attention / n / 1e6:.1f}"
+    print(f"{n:5} words: {each} million products a word")
 
 # --- the picture
 from course import picture

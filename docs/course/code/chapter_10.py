@@ -25,9 +25,7 @@ near = [
     for x, y in zip(exact, fast, strict=True)
     for a, b in zip(x.vectors, y.vectors, strict=True)
 ]
-print(
-    f"cosine of the same word in float32 and int8: mean {np.mean(near):.4f}, least {min(near):.4f}"
-)
+print(f"float32 and int8: cosine {np.mean(near):.4f}, at least {min(near):.4f}")
 
 # --- fewer numbers
 from village import sentences
@@ -78,9 +76,7 @@ carried = elmokit.load("en", stateful=True)
 carried.embed(pair[0])
 told = carried.embed(pair[1])
 print(f"in company: cosine {cosine(alone.vectors[0], after.vectors[0]):.3f}")
-print(
-    f"with the state carried on: cosine {cosine(alone.vectors[0], told.vectors[0]):.3f}"
-)
+print(f"state carried on: cosine {cosine(alone.vectors[0], told.vectors[0]):.3f}")
 
 # --- few labels
 from topics import topics
