@@ -85,6 +85,7 @@ def test_what_cannot_be(changes, message):
             "encoder: unknown setting 'activation'; known are",
         ),
         ({"encoder": 3}, "the model's 'encoder' must be an object with its sizes, found 3"),
+        ([], "the model's 'encoder' must be an object with its sizes, found None"),
         ({"encoder": {}}, "encoder: "),
     ],
 )

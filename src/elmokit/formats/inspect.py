@@ -34,10 +34,14 @@ def describe_file(path: Path) -> str:
     """Say what a file seems to be, for messages.
 
     Example:
-        >>> describe_file(Path("no-such-file"))
-        'missing'
+        >>> describe_file(Path("no-such-file")), describe_file(Path("a" * 1000))
+        ('missing', 'missing')
     """
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError:  # the name is too long
+        there = False
+    if not there:
         return "missing"
     if path.is_dir():
         return "a folder"

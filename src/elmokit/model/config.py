@@ -102,7 +102,7 @@ class BiLMConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "BiLMConfig":
         """Undo `to_dict`; an unknown key is an error that offers the nearest known one."""
-        encoder = data.get("encoder")
+        encoder = data.get("encoder") if isinstance(data, Mapping) else None
         if not isinstance(encoder, Mapping):
             raise ConfigError(
                 f"the model's 'encoder' must be an object with its sizes, found {shown(encoder)}"
