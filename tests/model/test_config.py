@@ -85,13 +85,17 @@ def test_what_cannot_be(changes, message):
             "encoder: unknown setting 'activation'; known are",
         ),
         ({"encoder": 3}, "the model's 'encoder' must be an object with its sizes, found 3"),
-        ([], "the model's 'encoder' must be an object with its sizes, found None"),
         ({"encoder": {}}, "encoder: "),
     ],
 )
 def test_what_a_file_may_get_wrong(change, message):
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         BiLMConfig.from_dict(tiny_config().to_dict() | change)
+
+
+def test_what_is_no_object_is_refused():
+    with pytest.raises(ConfigError, match=r"^the model's 'encoder' must be an object"):
+        BiLMConfig.from_dict([])
 
 
 def test_a_missing_setting_is_named():
