@@ -57,7 +57,7 @@ def pretrain(
             recipe's shape.
         architecture: "lstm", the ELMo of the paper; "gated-cnn" or "transformer", the same with other layers;
             or "bert". By default "lstm", or that of the run that is resumed.
-        changes: Settings of the recipe to change, such as `{"batch": 64}`.
+        changes: Settings of the recipe to change, such as `{"batch": 64, "model": {"cell_dim": 512}}`.
         start: A model to train further; its shape takes the place of the recipe's.
         grow: Instead, `start` grows to the recipe's larger shape and takes the vocabulary of the text. At
             first it predicts what it did.

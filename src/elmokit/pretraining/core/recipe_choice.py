@@ -1,7 +1,7 @@
 """The choice of a recipe, whatever the architecture: a name or a file, a size, and single changes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -59,8 +59,18 @@ class RecipeChoice:
         recipe: Any = self.kind.named(str(named)) if isinstance(named, str | Path) else named
         if self.size is not None:
             recipe = recipe.resized(self.size)
-        refuse_unknown_keys(self.changes, (field.name for field in fields(self.kind)), "recipe")
-        return replace(recipe, **self.changes)
+        return _changed(recipe, self.changes, "recipe")
+
+
+def _changed(settings: Any, changes: Mapping[str, Any], called: str) -> Any:  # noqa: ANN401 (a dataclass)
+    """Return settings with some of them changed; those of a part, such as the model, are named in a dict."""
+    refuse_unknown_keys(changes, (field.name for field in fields(settings)), called)
+    parts = {
+        name: _changed(getattr(settings, name), value, name)
+        for name, value in changes.items()
+        if isinstance(value, Mapping) and is_dataclass(getattr(settings, name))
+    }
+    return replace(settings, **{**changes, **parts})
 
 
 def differing_settings(old: AnyRecipe, new: AnyRecipe) -> list[str]:
