@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from elmokit.base import locked, write_errors
 from elmokit.compat.bilm import dump_bilm_embeddings
 from elmokit.corpus import prepare_corpus
 from elmokit.embed import embed_file, store_pooling
@@ -15,6 +16,7 @@ from elmokit.embed import load_elmo as load_embedder
 from elmokit.encoders import CachedEncoder, open_encoder
 from elmokit.errors import DataError
 from elmokit.formats import load_model, save_model
+from elmokit.graph import KnowledgeGraph
 from elmokit.integrations.storage import store
 from elmokit.language_model import LanguageModel, perplexity_file
 from elmokit.model import fit_statistics
@@ -25,6 +27,7 @@ from elmokit.tasks.core import comparison
 from elmokit.training import Checkpoints
 from elmokit.vectors import ENDINGS, Spool, read_vectors, spool
 from tests.faults.operation import Operation, files, hidden, show_matplotlib
+from tests.small_outputs import small_graph, write_shards
 from tests.small_runs import CONFIG, RECIPE, SETTINGS, sentences
 from tests.task_data import quick_settings, write_labelled
 from tests.tiny import tiny_bundle, tiny_config, tiny_model, wide_bundle
@@ -331,8 +334,35 @@ class Inputs:
             self._file("scores.tsv", scores),
             self._file("run.txt", lambda path: write_run(path, {"q": [("d", 1.0), ("e", 0.5)]})),
             self._file("dump.hdf5", self._dump),
+            self._file("graph.jsonl", lambda path: small_graph().save(path, overwrite=True)),
+            self._file("graph.graphml", lambda path: small_graph().save(path, overwrite=True)),
+            self._graph_tables(),
+            self._shards(),
             *self._picture(),
         ]
+
+    @staticmethod
+    def _graph_tables() -> Operation:
+        def run(folder: Path) -> None:
+            small_graph().save(folder / "graph", overwrite=True)
+
+        def write_old(folder: Path) -> None:
+            KnowledgeGraph([], []).save(folder / "graph")
+
+        return Operation("graph-tables", run, run, lambda folder: files(folder / "graph"), write_old)
+
+    def _shards(self) -> Operation:
+        def run(folder: Path) -> None:
+            with locked(folder / "out"), write_errors(folder / "out"):
+                write_shards(folder / "out", self.tiny)
+
+        def content(folder: Path) -> Any:
+            if not (folder / "out" / "shards.json").exists():
+                return None
+            with read_vectors(folder / "out") as rows:
+                return [None if row.vectors is None else row.vectors.tobytes() for row in rows]
+
+        return Operation("shards", run, run, content)
 
     def _dump(self, path: Path) -> None:
         """Write vectors as bilm-tf did."""

@@ -29,13 +29,17 @@ from elmokit.tasks.coreference.data import FORMATS as DOCUMENTS
 from elmokit.tasks.entailment.data import FORMATS as PAIRS
 from elmokit.tasks.intent.data import FORMATS as INTENTS
 from elmokit.tasks.reading.data import FORMATS as QUESTIONS
+from elmokit.tasks.relations.relation_files import FORMATS as RELATIONS
+from elmokit.tasks.reply.data import FORMATS as DIALOGUES
 from elmokit.tasks.roles.data import FORMATS as FRAMES
+from elmokit.tasks.seq2seq.data import FORMATS as TEXT_PAIRS
 from elmokit.tasks.tagger.data import FORMATS as TAGGED
 from elmokit.text import TokenizerSpec, Vocabulary
 from elmokit.vectors import ENDINGS
 from tests.faults.run_subjects import run_subjects
 from tests.faults.subject import GOLDEN, Subject, subject
 from tests.many_langs import write_folder as write_many_langs
+from tests.small_outputs import small_graph, write_shards
 from tests.small_runs import sentences
 from tests.tf_files import bilm_names, with_training, write_checkpoint
 from tests.tiny import (
@@ -177,6 +181,33 @@ def _data(root: Path) -> dict[str, Subject]:
             "#begin document (x); part 0\nx 0 0 Ada NNP (1\nx 0 1 L NNP 1)|(2)\n\n"
             "#end document\n#begin document (y)\nx 0 0 a N -\n",
         ),
+        (
+            RELATIONS,
+            "marked.tsv",
+            "1\tleft(e1,e2)\t<e1>Ada</e1> left <e2>Rome</e2> .\n2\tOther\t<e1>a</e1> <e2>b</e2>\n",
+        ),
+        (RELATIONS, "triples.tsv", "Ada\tRome\tleft\tAda left Rome .\nRome\tAda\tunknown\tRome saw Ada .\n"),
+        (
+            RELATIONS,
+            "heads.txt",
+            "#doc a\n0\tAda\tB-Peop\t['Live_In']\t[2]\n1\tleft\tO\t['N']\t[1]\n2\tRome\tB-Loc\t['N']\t[2]\n",
+        ),
+        (
+            RELATIONS,
+            "abstracts.pubtator",
+            "1|t|Lead harms .\n1|a|Of rats .\n1\t0\t4\tLead\tChemical\tD1\n1\t5\t10\tharms\tDisease\tD2\n"
+            "1\tCID\tD1\tD2\n\n",
+        ),
+        (
+            RELATIONS,
+            "pairs-of-entities.jsonl",
+            '{"text": "Ada left Rome", "entities": [{"id": "a", "type": "P", "offset": "0-2"}, {"id": "b", '
+            '"type": "L", "start": 9, "end": 13}], "pairs": [{"e1": "a", "e2": "b", "label": "left"}]}\n',
+        ),
+        (TEXT_PAIRS, "translations.tsv", "source\ttarget\na b\tc d\ne\tf\n"),
+        (TEXT_PAIRS, "translations.jsonl", '{"source": "a b", "target": "c"}\n' * 2),
+        (DIALOGUES, "dialogues.tsv", "Hi !\tHello !\tBye .\na\tb\n"),
+        (DIALOGUES, "dialogues.jsonl", '{"turns": ["a b", "c"]}\n'),
         (INTENTS, "intents.jsonl", '{"tokens": ["a", "b"], "tags": ["O", "B-X"], "intent": "go"}\n' * 2),
     ]
     for formats, name, content in rows:
@@ -187,6 +218,11 @@ def _data(root: Path) -> dict[str, Subject]:
     for name, given in (("a.at", "at"), ("trec.txt", "trec"), ("fine.txt", "trec-fine")):
         (root / name).write_text("NUM:dist How far is@it\nLOC:city Where@here\n")
         subjects[f"labelled-{name}"] = subject(root / name, partial(_read_labelled, LABELLED, given))
+    small_graph().save(root / "graph.jsonl")
+    subjects["graph"] = subject(root / "graph.jsonl", elmokit.read_graph)
+    save_model(tiny_bundle(), root / "model")
+    write_shards(root / "shards", root / "model")
+    subjects["shards"] = subject(root / "shards", _read_vectors)
     (root / "seq").mkdir()
     for name, content in (("seq.in", "a b\nc\n"), ("seq.out", "O B-X\nO\n"), ("label", "go\nstop\n")):
         (root / "seq" / name).write_text(content)
