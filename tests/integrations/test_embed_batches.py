@@ -156,6 +156,15 @@ def test_a_folder_of_shards_reads_as_one(tmp_path, model):
     with pytest.raises(DataError, match="has 3 shards, the text makes 2"):
         folder.finish([2, 2])
     folder.finish([2, 2, 2])
+    whole = (tmp_path / "out" / "shards.json").read_text()
+    for changed, message in (
+        ([1e308, 2, 2], "shards.json is damaged"),
+        ([2, 3, 2], "has 2 rows, shards.json says 3"),
+    ):
+        (tmp_path / "out" / "shards.json").write_text(json.dumps({"rows": changed}))
+        with pytest.raises(DataError, match=message), elmokit.read_vectors(tmp_path / "out") as file:
+            list(file)
+    (tmp_path / "out" / "shards.json").write_text(whole)
     with elmokit.read_vectors(tmp_path / "out") as file:
         assert [row.text for row in file] == [*TEXTS[:2], None, "two", *TEXTS[2:]]
         assert file[2].vectors is None

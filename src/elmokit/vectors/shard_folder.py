@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmokit.base import draft_file, parse_json, setting_changes, write_json
+from elmokit.base import check_whole_number, draft_file, parse_json, setting_changes, shown, write_json
 from elmokit.errors import ConfigError, DataError
 from elmokit.vectors.rows import Layout, Row, StoredSentence
 from elmokit.vectors.writers import require_pyarrow
@@ -148,6 +148,23 @@ def _is_own(path: Path) -> bool:
     return _OWN.fullmatch(path.name) is not None
 
 
+def _rows_of_shards(path: Path) -> list[int]:
+    """Return how many rows each shard has.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    try:
+        found = parse_json(path.read_bytes())["rows"]
+        if not isinstance(found, list):
+            raise TypeError(f"rows are {shown(found)}")
+        for number in found:
+            check_whole_number("the number of rows", number, least=0)
+    except (ValueError, TypeError, KeyError, ConfigError) as error:
+        raise DataError(f"{path} is damaged ({error}); make the vectors again") from error
+    return found
+
+
 class ShardedVectors:
     """The rows of all shards of a folder in order; one shard is open at a time.
 
@@ -160,8 +177,8 @@ class ShardedVectors:
         if not (folder / _WHOLE).exists():
             state = "an interrupted run: resume it" if (folder / _JOB).exists() else "a folder without shards"
             raise DataError(f"{folder} is {state}; vectors are read from files, or from a whole job's folder")
-        rows = parse_json((folder / _WHOLE).read_bytes())["rows"]
-        self._starts = list(accumulate(rows, initial=0))
+        self._rows = _rows_of_shards(folder / _WHOLE)
+        self._starts = list(accumulate(self._rows, initial=0))
         self.num_sentences = self._starts.pop()
         self.metadata: dict[str, Any] = self._of_job()
         self._number = -1
@@ -184,10 +201,13 @@ class ShardedVectors:
         shard = bisect_right(self._starts, number) - 1
         if shard != self._number or self._shard is None:
             self.close()
-            self._shard, self._number = (
-                TableVectors(self._folder / f"{shard:06d}.parquet", parquet=True),
-                shard,
-            )
+            path = self._folder / f"{shard:06d}.parquet"
+            self._shard, self._number = TableVectors(path, parquet=True), shard
+            if self._shard.num_sentences != self._rows[shard]:
+                raise DataError(
+                    f"{path} has {self._shard.num_sentences} rows, {_WHOLE} says {self._rows[shard]}: one of "
+                    "them is damaged; make the vectors again"
+                )
         return self._shard.sentence(number - self._starts[shard])
 
     def close(self) -> None:
