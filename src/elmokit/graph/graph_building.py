@@ -52,7 +52,8 @@ def build_graph(
     Documents are read one after another; what is kept is the graph.
 
     Args:
-        documents: texts, or objects of the class `Document`, whose ids are the names of the documents in the graph.
+        documents: texts, or objects of the class `Document`, whose ids are the names of the documents in the
+            graph.
         relations: a model that `train("relations", …)` has made, or its folder.
         entities: a tagger, its folder, or the name of a bundled one.
         rename: the tagger's labels by those that the relations were trained with, such as {"PER": "Peop"}; an
