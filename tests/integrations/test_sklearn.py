@@ -112,7 +112,7 @@ class OfNumbers(ElmoVectorizer):
 @parametrize_with_checks([OfNumbers()])
 def test_scikit_learns_own_checks(estimator, check, monkeypatch, model):
     monkeypatch.setattr(
-        "elmokit.integrations.sklearn.load", lambda _, **settings: elmokit.load(model, **settings)
+        "elmokit.integrations.sklearn.load_elmo", lambda _, **settings: elmokit.load(model, **settings)
     )
     check(estimator)
 

@@ -107,6 +107,9 @@ const SAYINGS = {
   questions: ["Questions, one a line", "问题，每行一个"],
   attention: ["What each word of the hypothesis attends to", "假设中每个词所关注的词"],
   no_answer: ["no answer", "无答案"],
+  piece_attention: ["What each written piece attends to", "写出的每个片段所关注的词"],
+  no_relations: ["No relation was found.", "没有找到关系。"],
+  turns: ["Dialogue, a turn a line", "对话，每行一句"],
   no_frames: ["No predicate was found.", "没有找到谓词。"],
   no_clusters: ["Nothing is mentioned twice.", "没有重复提及的事物。"],
 

@@ -65,6 +65,33 @@ const KINDS = {
     inputs: (passage, questions) => lines(questions).map((question) => [question, passage]),
     draw: answered,
   },
+  relations: {
+    examples: [
+      [
+        "<e1>Ada Lovelace</e1> lived in <e2>London</e2>.\n<e1>Marie Curie</e1> worked for the <e2>University of Paris</e2>.",
+      ],
+      ["<e1>马化腾</e1>创办了<e2>腾讯</e2>。\n<e1>李明</e1>在<e2>北京大学</e2>工作。"],
+    ],
+    inputs: lines,
+    draw: related,
+  },
+  translate: {
+    examples: [
+      ["A man plays the guitar.\nTwo dogs run through the grass."],
+      ["他在看书。\n我们明天去北京。"],
+    ],
+    inputs: lines,
+    draw: written,
+  },
+  reply: {
+    first: "turns",
+    examples: [
+      ["Good morning. How can I help you?\nI would like to book a table for two."],
+      ["你好，请问需要什么？\n我想订一张两个人的桌子。"],
+    ],
+    inputs: (text) => (lines(text).length ? [{ turns: lines(text) }] : []),
+    draw: written,
+  },
 };
 const OTHER = { examples: [[PERSON], [PERSON_ZH]], inputs: lines, draw: raw };
 
@@ -226,6 +253,31 @@ function answered({ question, passage, answer, candidates, no_answer: none }) {
   return [h("h3", {}, question), highlighted(passage, span), h("div", {}, meters)];
 }
 
+function related({ text, entities, relations }) {
+  const line = ({ head, tail, label, probability }) =>
+    h(
+      "div",
+      {},
+      h("h3", {}, `${entities[head].text} → ${entities[tail].text}`),
+      meter(label, probability, probability.toFixed(2)),
+    );
+  const found = relations.length ? relations.map(line) : [h("p", { className: "note" }, say("no_relations"))];
+  return [highlighted(text, entities), ...found];
+}
+
+function written({ source, source_tokens: columns, text, pieces: rows, attention, alternatives }) {
+  const parts = [
+    ...source.split("\t").map((turn) => h("p", { className: "note" }, turn)),
+    h("p", { className: "said" }, text),
+    ...alternatives.slice(0, 3).map((one) => h("p", { className: "note" }, `${one.text} (${one.score.toFixed(2)})`)),
+  ];
+  if (rows.length && columns.length) {
+    const map = heatMap({ rows, columns, value: (r, c) => attention[r][c], label: say("piece_attention") });
+    parts.push(h("details", {}, h("summary", { className: "note" }, say("piece_attention")), map.element));
+  }
+  return parts;
+}
+
 function raw(found) {
   return [h("pre", {}, JSON.stringify(found, null, 1))];
 }
@@ -259,11 +311,17 @@ function highlighted(text, spans) {
 // A row for each span, label or answer.
 function table(data) {
   const rows = data.flatMap((found, n) => {
-    const { text, spans, scores, frames, clusters, candidates, question, tags, tokens } = found;
+    const { text, spans, scores, frames, clusters, candidates, question, tags, tokens, relations } = found;
     const of = (span, label, from) => [n + 1, from, label, span.text, span.start, span.end, span.probability];
     if (frames)
       return frames.flatMap((frame) => frame.roles.map((role) => of(role, role.label, frame.predicate)));
     if (clusters) return clusters.flatMap((cluster, c) => cluster.map((one) => of(one, c + 1, "")));
+    if (relations)
+      return relations.map((one) => {
+        const [head, tail] = [found.entities[one.head], found.entities[one.tail]];
+        return of({ ...tail, probability: one.probability }, one.label, head.text);
+      });
+    if (found.pieces) return [[n + 1, found.source, "", text, "", "", found.score]];
     if (candidates) return candidates.map((one) => of(one, "", question));
     const labels = Object.entries(scores ?? {}).map(([label, share]) => [
       n + 1,
