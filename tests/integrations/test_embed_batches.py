@@ -159,6 +159,7 @@ def test_a_folder_of_shards_reads_as_one(tmp_path, model):
     whole = (tmp_path / "out" / "shards.json").read_text()
     for changed, message in (
         ([1e308, 2, 2], "shards.json is damaged"),
+        ([10**40, 2, 2], "shards.json is damaged"),
         ([2, 3, 2], "has 2 rows, shards.json says 3"),
     ):
         (tmp_path / "out" / "shards.json").write_text(json.dumps({"rows": changed}))

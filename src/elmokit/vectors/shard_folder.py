@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _FORMAT_VERSION = "shards-1"
 _JOB, _WHOLE = "job.json", "shards.json"
+_MOST_ROWS = 1 << 40  # of a shard: what is more cannot be a number of rows
 _OWN = re.compile(r"(job|shards)\.json|\d{6,}\.parquet|\..*\.draft")
 
 
@@ -159,7 +160,7 @@ def _rows_of_shards(path: Path) -> list[int]:
         if not isinstance(found, list):
             raise TypeError(f"rows are {shown(found)}")
         for number in found:
-            check_whole_number("the number of rows", number, least=0)
+            check_whole_number("the number of rows", number, least=0, most=_MOST_ROWS)
     except (ValueError, TypeError, KeyError, ConfigError) as error:
         raise DataError(f"{path} is damaged ({error}); make the vectors again") from error
     return found
