@@ -1,10 +1,11 @@
 """Search in SciFact and Cranfield: how good, how fast and how large, beside bm25s and MiniLM.
 
-    python benchmarks/search.py en             # both collections, every searcher
+    OMP_NUM_THREADS=1 python benchmarks/search.py en --precision int8   # both collections, every searcher
     python benchmarks/search.py en --tune      # fusions: the grid on SciFact's train queries, cross-validated
 
 SciFact is asked its 809 train queries; the 300 published ones are kept apart. A collection is small enough to
-be compared passage by passage; benchmarks/search_million.py measures a large one.
+be compared passage by passage; benchmarks/search_million.py measures a large one. One thread: several that
+wait for each other would count as processor time.
 """
 
 import argparse
@@ -17,7 +18,6 @@ from typing import TypeAlias
 from unittest.mock import patch
 
 import numpy as np
-import torch
 
 import elmokit
 from common import markdown_table, model_parser, report
@@ -85,15 +85,12 @@ def queries_per_second(searches: Mapping[str, Search], queries: Sequence[str]) -
     The searchers take turns; the best of three turns counts.
     """
     best = dict.fromkeys(searches, 0.0)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     for _ in range(3):
         for name, search in searches.items():
             start = time.process_time()
             for query in queries:
                 search(query, 10)
             best[name] = max(best[name], len(queries) / (time.process_time() - start))
-    torch.set_num_threads(threads)
     return best
 
 
