@@ -1,7 +1,6 @@
 """Vectors computed by Dask."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import elmokit
@@ -11,6 +10,7 @@ from tests.tiny import wide_bundle
 
 dask = pytest.importorskip("dask", reason="make test-cluster tests Dask in an environment of its own")
 dataframe = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
 
 from elmokit.integrations.dask import EmbedBatches, embed_frame  # noqa: E402
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the server needs the extra `serve`")
 
-import httpx2
+import httpx
 import numpy as np
 from starlette.testclient import TestClient
 
@@ -98,13 +98,13 @@ class Server:
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
         )
         self.log = []
-        self.client = httpx2.Client(base_url=self.url, timeout=120)
+        self.client = httpx.Client(base_url=self.url, timeout=120)
         self._started = threading.Event()
         self.reader = threading.Thread(target=self._read_log)
         self.reader.start()
         assert self._started.wait(120), self.log
         while self.process.poll() is None:  # the socket opens a moment later
-            with suppress(httpx2.ConnectError):
+            with suppress(httpx.ConnectError):
                 self.client.get("/health")
                 break
 
