@@ -6,13 +6,17 @@ import threading
 import time
 
 import numpy as np
-import openai
 import pytest
 
 from tests.serving.conftest import running
 
 
-def test_the_official_client(server, embedder):
+@pytest.fixture(scope="module")
+def openai():
+    return pytest.importorskip("openai")
+
+
+def test_the_official_client(openai, server, embedder):
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")
     texts = ["the cat sat", "a river bank"]
     for options in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):
@@ -28,7 +32,7 @@ def test_the_official_client(server, embedder):
         client.embeddings.create(model="tiny", input=[1, 2])
 
 
-def test_the_official_client_many_at_once(server, embedder):
+def test_the_official_client_many_at_once(openai, server, embedder):
     texts = [f"the cat {'sat ' * (n % 7)} by river {n}" for n in range(40)]
 
     async def main():
