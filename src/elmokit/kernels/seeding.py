@@ -33,4 +33,4 @@ def combined_seed(seed: int, *more: int) -> int:
     """Return one seed for several numbers, such as a run's seed and a step; one number stays as it is."""
     if not more:
         return seed
-    return int(np.random.SeedSequence(seed, spawn_key=more).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence(seed, spawn_key=more).generate_state(1, np.uint64)[0]) >> 1

@@ -160,8 +160,8 @@ class TrainingNetwork:
     ) -> _DirectionResult:
         """Run forward and backward through all layers of one direction."""
         seeds = np.random.SeedSequence([self.recipe.seed, step, direction]).generate_state(2, np.uint64)
-        draws = torch.Generator().manual_seed(int(seeds[0] >> 1))  # the same in all processes
-        generator = torch.Generator(self._device).manual_seed(int(seeds[1] >> 1) + self._rows.start)
+        draws = torch.Generator().manual_seed(int(seeds[0]) >> 1)  # the same in all processes
+        generator = torch.Generator(self._device).manual_seed((int(seeds[1]) >> 1) + self._rows.start)
         places = torch.from_numpy(window.inputs[direction]).to(self._device)  # (T, B)
         targets = torch.from_numpy(window.targets[direction]).to(self._device).flatten()  # (TB,)
         targets = targets.masked_fill(targets >= self.table.num_words, _UNKNOWN)
