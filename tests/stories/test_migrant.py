@@ -63,7 +63,7 @@ def test_a_program_for_allennlp(files, tmp_path):
 
     torch.save(model.state_dict(), tmp_path / "best.th")
     again = Model(*files)
-    again.load_state_dict(torch.load(tmp_path / "best.th"))
+    again.load_state_dict(torch.load(tmp_path / "best.th", weights_only=True))
     torch.testing.assert_close(again(ids), model(ids))
 
 

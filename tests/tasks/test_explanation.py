@@ -71,7 +71,8 @@ def test_complete_and_about_the_decisions_that_were_made(trained, task):
         whole = one.evidence - one.without
         allowed = max(0.01 * abs(whole), 2e-4)
         assert sum(word.contribution for word in one.words) == pytest.approx(whole, abs=allowed)
-        assert sum(sum(layer.contributions) for layer in one.layers) == pytest.approx(whole, abs=allowed)
+        of_layers = sum(sum(layer.contributions) for layer in one.layers)  # with their own rounding
+        assert of_layers == pytest.approx(whole, abs=2 * allowed)
         assert one.error <= allowed
         assert all(one.texts[word.part][word.start : word.end] == word.text for word in one.words)
         assert len(one.words) == len({(word.part, word.start) for word in one.words})

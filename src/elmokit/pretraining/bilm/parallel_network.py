@@ -60,8 +60,8 @@ class ParallelNetwork:
         """Compute losses and gradients of a window; those of the network go to `.grad` of its parameters."""
         recipe = self.recipe
         seeds = np.random.SeedSequence([recipe.seed, step]).generate_state(2, np.uint64)
-        draws = torch.Generator().manual_seed(int(seeds[0] >> 1))  # the same in all processes
-        generator = torch.Generator(self._device).manual_seed(int(seeds[1] >> 1) + self._rows.start)
+        draws = torch.Generator().manual_seed(int(seeds[0]) >> 1)  # the same in all processes
+        generator = torch.Generator(self._device).manual_seed((int(seeds[1]) >> 1) + self._rows.start)
         lengths = self._lengths(window, step)
         self.model.zero_grad()
         with torch.set_grad_enabled(not self.frozen):
